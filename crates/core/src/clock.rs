@@ -1,0 +1,213 @@
+//! Logical time: Lamport's clock, the total order made of it, vector clocks; and fences, the numbers of entries.
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+use core::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::id::Id;
+
+/// A reading of a Lamport clock.
+///
+/// One that comes from outside is refused above [`Number::LARGEST_RECEIVED`], half of what a [`Fence`] can hold, so that
+/// no peer can bring a clock near its end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64", into = "u64")]
+pub struct Number(u64);
+
+impl Number {
+    /// What every clock shows at first.
+    pub const ZERO: Number = Number(0);
+    /// The largest number accepted from outside.
+    pub const LARGEST_RECEIVED: u64 = (1 << (Fence::NUMBER_BITS - 1)) - 1;
+
+    /// The number after this one.
+    #[must_use]
+    pub const fn next(self) -> Number {
+        Number(self.0 + 1)
+    }
+
+    /// The reading as an integer.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl From<Number> for u64 {
+    fn from(number: Number) -> u64 {
+        number.0
+    }
+}
+
+impl TryFrom<u64> for Number {
+    type Error = NumberTooLarge;
+
+    fn try_from(number: u64) -> Result<Number, NumberTooLarge> {
+        if number <= Number::LARGEST_RECEIVED { Ok(Number(number)) } else { Err(NumberTooLarge(number)) }
+    }
+}
+
+/// A number that no honest clock can show.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NumberTooLarge(u64);
+
+impl fmt::Display for NumberTooLarge {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the number {} is larger than any clock can show ({})", self.0, Number::LARGEST_RECEIVED)
+    }
+}
+
+impl core::error::Error for NumberTooLarge {}
+
+/// Lamport's clock: the highest number seen so far.
+///
+/// It moves at the events an algorithm names (requests, releases) and takes the maximum on receipt. A tick at *every* event
+/// is correct too, orders nothing more that matters here, and multiplies the states to explore.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct LamportClock {
+    highest: Number,
+}
+
+impl LamportClock {
+    /// A clock that already shows something.
+    pub const fn showing(highest: Number) -> LamportClock {
+        LamportClock { highest }
+    }
+
+    /// Moves on, and shows the new number: larger than all seen so far.
+    pub fn tick(&mut self) -> Number {
+        self.highest = self.highest.next();
+        self.highest
+    }
+
+    /// Sees a number somewhere else.
+    pub fn observe(&mut self, number: Number) {
+        self.highest = self.highest.max(number);
+    }
+
+    /// The highest number seen so far.
+    pub const fn now(&self) -> Number {
+        self.highest
+    }
+}
+
+/// A number made unique by the process that gave it: the total order of requests, (1, p1) < (1, p2) < (2, p1).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Timestamp {
+    /// When, by the requester's clock.
+    pub number: Number,
+    /// Who; breaks ties.
+    pub id: Id,
+}
+
+impl Timestamp {
+    /// The moment `number` at process `id`.
+    pub const fn new(number: Number, id: Id) -> Timestamp {
+        Timestamp { number, id }
+    }
+}
+
+impl fmt::Debug for Timestamp {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "({}, {})", self.number.0, self.id)
+    }
+}
+
+/// The number of an entry: strictly larger than that of any earlier entry to the same resource.
+///
+/// One integer below 2^53, so that every language's JSON keeps it exactly. It is made in one of two ways: from a request's
+/// timestamp (39 bits of number, 14 of process), or from an epoch and a count within it (14 and 39).
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct Fence(u64);
+
+impl Fence {
+    const BITS: u32 = 53;
+    const ID_BITS: u32 = 14;
+    const NUMBER_BITS: u32 = Fence::BITS - Fence::ID_BITS;
+    /// The largest group whose ids fit.
+    pub const MOST_PROCESSES: u32 = (1 << Fence::ID_BITS) - 1;
+
+    /// The fence of a request that entries follow in timestamp order.
+    pub fn stamped(request: Timestamp) -> Fence {
+        assert!(request.number.0 < 1 << Fence::NUMBER_BITS, "received numbers are limited, so a clock never gets here");
+        Fence(request.number.0 << Fence::ID_BITS | u64::from(request.id.number()))
+    }
+
+    /// The `count`-th entry of an epoch.
+    pub fn counted(epoch: u64, count: Number) -> Fence {
+        assert!(epoch < 1 << Fence::ID_BITS && count.0 < 1 << Fence::NUMBER_BITS, "epochs and counts are limited");
+        Fence(epoch << Fence::NUMBER_BITS | count.0)
+    }
+
+    /// The integer to give to the resource.
+    pub const fn get(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Debug for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "#{}", self.0)
+    }
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
+}
+
+/// A vector clock: how many events of each process are in the past.
+///
+/// `a < b` if `a` happened before `b`; neither is smaller where they are concurrent. Entries after the last are zero, and
+/// the last one kept is not, so that equal clocks are equal values.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
+pub struct VectorClock(Vec<u64>);
+
+impl VectorClock {
+    /// An event of `id`.
+    pub fn tick(&mut self, id: Id) {
+        if self.0.len() <= id.index() {
+            self.0.resize(id.index() + 1, 0);
+        }
+        self.0[id.index()] += 1;
+    }
+
+    /// Adds everything in the past of `other` to this past.
+    pub fn merge(&mut self, other: &VectorClock) {
+        if self.0.len() < other.0.len() {
+            self.0.resize(other.0.len(), 0);
+        }
+        for (mine, theirs) in self.0.iter_mut().zip(&other.0) {
+            *mine = (*mine).max(*theirs);
+        }
+    }
+
+    /// How many events of `id` are in the past.
+    pub fn of(&self, id: Id) -> u64 {
+        self.0.get(id.index()).copied().unwrap_or(0)
+    }
+}
+
+impl PartialOrd for VectorClock {
+    fn partial_cmp(&self, other: &VectorClock) -> Option<Ordering> {
+        let longest = self.0.len().max(other.0.len());
+        let (mut less, mut greater) = (false, false);
+        for id in (0..longest).map(Id::at) {
+            match self.of(id).cmp(&other.of(id)) {
+                Ordering::Less => less = true,
+                Ordering::Greater => greater = true,
+                Ordering::Equal => {}
+            }
+        }
+        match (less, greater) {
+            (false, false) => Some(Ordering::Equal),
+            (true, false) => Some(Ordering::Less),
+            (false, true) => Some(Ordering::Greater),
+            (true, true) => None,
+        }
+    }
+}

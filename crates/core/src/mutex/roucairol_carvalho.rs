@@ -1,0 +1,190 @@
+//! Roucairol and Carvalho: a permission once given lasts until its giver asks for it back.
+//!
+//! As in Ricart and Agrawala's algorithm a process needs everybody's permission. But it keeps a permission after it has left,
+//! until the giver asks in its turn; so it asks only those whose permission it lacks. Between any two processes,
+//! at most one has the other's permission. Who gives its permission to a request that precedes its own asks for it back with
+//! the same timestamp.
+//!
+//! *Source*: O. S. F. Carvalho, G. Roucairol, "On mutual exclusion in computer networks", CACM 26(2), 1983. Here nobody starts with
+//! anybody's permission.
+//!
+//! **Assumes** that every message arrives once, in any order, and that nobody crashes.
+//!
+//! **Costs** 0 to 2(n−1) messages a use: none for who enters again before anybody else has asked.
+//!
+//! **Safe**: of two processes, only the one that has the other's permission can be inside. **Live**: the smallest request is put
+//! off by nobody. **Not in order** (ME3): who still has everybody's permission enters at once, whatever requests it may
+//! have heard of.
+//!
+//! **Fence**: the clock at entry. It moves at every request and at every exit, and a reply carries it: who gets
+//! a permission has seen a number larger than every entry of its giver.
+
+use core::convert::Infallible;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
+use crate::catalog::{Entry, Family, Measure, Property, Published};
+use crate::clock::{Fence, LamportClock, Number, Timestamp};
+use crate::id::{Id, IdSet};
+use crate::process::{self, Effects, Event, Process};
+use crate::setting::Setting;
+
+/// A process of Roucairol and Carvalho's algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct RoucairolCarvalho {
+    me: Id,
+    clock: LamportClock,
+    phase: Phase,
+    /// Whose permission we lack. While we want to enter, all of them have been asked.
+    missing: IdSet,
+    /// Who is owed a reply when we have left.
+    deferred: IdSet,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Released,
+    Wanted { request: Timestamp },
+    Held,
+}
+
+/// What processes say: *may I?* and *you may, until I ask back*.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Message {
+    /// From who wants to enter, to those whose permission it lacks.
+    Request {
+        /// The request's number; with its sender, the timestamp.
+        number: Number,
+    },
+    /// The sender's permission, to who asked for it.
+    Reply {
+        /// The highest number the sender has seen.
+        highest: Number,
+    },
+}
+
+impl process::Message for Message {
+    fn kind(&self) -> &'static str {
+        match self {
+            Message::Request { .. } => "request",
+            Message::Reply { .. } => "reply",
+        }
+    }
+
+    fn number(&self) -> Option<u64> {
+        let (Message::Request { number } | Message::Reply { highest: number }) = self;
+        Some(number.get())
+    }
+}
+
+impl Mutex for RoucairolCarvalho {
+    const ENTRY: Entry = Entry {
+        summary: "a permission once given lasts until its giver asks for it back",
+        paper: "O. S. F. Carvalho, G. Roucairol, CACM 26(2), 1983",
+        promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
+        published: &[
+            Published::between(Measure::Messages, "C&R", "0 to 2(N−1)", |_| 0.0, |size| 2.0 * (size.n - 1.0)),
+            Published::between(Measure::ClientDelay, "C&R", "0 or 2", |_| 0.0, |_| 2.0),
+            Published::exactly(Measure::SyncDelay, "C&R", "1", |_| 1.0),
+        ],
+        ..Entry::new("roucairol-carvalho", Family::Mutex)
+    };
+
+    fn new(setting: &Setting) -> Self {
+        RoucairolCarvalho {
+            me: setting.me,
+            clock: LamportClock::default(),
+            phase: Phase::Released,
+            missing: IdSet::others(setting.me, setting.n()),
+            deferred: IdSet::new(),
+        }
+    }
+
+    fn stamp(&self) -> Number {
+        self.clock.now()
+    }
+}
+
+impl Process for RoucairolCarvalho {
+    type Message = Message;
+    type Input = Input;
+    type Output = Output;
+    type Timer = Infallible;
+    type Stable = ();
+
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        match event {
+            Event::Start { .. } | Event::Notice(_) => {}
+            Event::Input(Input::Enter) => self.enter(effects),
+            Event::Input(Input::Exit) => self.exit(effects),
+            Event::Input(Input::Observe(number)) => self.clock.observe(number),
+            Event::Receive { from, message: Message::Request { number } } => self.on_request(from, number, effects),
+            Event::Receive { from, message: Message::Reply { highest } } => self.on_reply(from, highest, effects),
+            Event::Timeout(never) => match never {},
+        }
+    }
+}
+
+impl RoucairolCarvalho {
+    fn enter(&mut self, effects: &mut Effects<Self>) {
+        let Phase::Released = self.phase else { return effects.misused(ALREADY_ENTERING) };
+        let request = Timestamp::new(self.clock.tick(), self.me);
+        self.phase = Phase::Wanted { request };
+        effects.multicast(self.missing.iter(), &Message::Request { number: request.number });
+        self.enter_if_permitted(effects);
+    }
+
+    fn exit(&mut self, effects: &mut Effects<Self>) {
+        let Phase::Held = self.phase else { return effects.misused(NOT_INSIDE) };
+        self.phase = Phase::Released;
+        self.clock.tick();
+        effects.output(Output::Exited);
+        for waiting in self.deferred.take().iter() {
+            self.permit(waiting, effects);
+        }
+    }
+
+    fn on_request(&mut self, from: Id, number: Number, effects: &mut Effects<Self>) {
+        self.clock.observe(number);
+        match self.phase {
+            Phase::Released => self.permit(from, effects),
+            Phase::Wanted { request } if Timestamp::new(number, from) < request => {
+                let had_its_permission = !self.missing.contains(from);
+                self.permit(from, effects);
+                if had_its_permission {
+                    effects.send(from, Message::Request { number: request.number });
+                }
+            }
+            Phase::Wanted { .. } | Phase::Held => {
+                if !self.deferred.insert(from) {
+                    effects.unexpected(from, "a second request before the first was answered");
+                }
+            }
+        }
+    }
+
+    fn on_reply(&mut self, from: Id, highest: Number, effects: &mut Effects<Self>) {
+        self.clock.observe(highest);
+        match self.phase {
+            Phase::Wanted { .. } if self.missing.remove(from) => self.enter_if_permitted(effects),
+            Phase::Released | Phase::Wanted { .. } | Phase::Held => {
+                effects.unexpected(from, "a permission that nobody waits for");
+            }
+        }
+    }
+
+    /// Gives our permission away, and with it the other's, which it has to ask back from us no more.
+    fn permit(&mut self, to: Id, effects: &mut Effects<Self>) {
+        self.missing.insert(to);
+        effects.send(to, Message::Reply { highest: self.clock.now() });
+    }
+
+    fn enter_if_permitted(&mut self, effects: &mut Effects<Self>) {
+        if self.missing.is_empty() {
+            self.phase = Phase::Held;
+            let entry = Timestamp::new(self.clock.now(), self.me);
+            effects.output(Output::Entered { fence: Fence::stamped(entry) });
+        }
+    }
+}

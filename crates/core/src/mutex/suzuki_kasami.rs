@@ -1,0 +1,220 @@
+//! Suzuki and Kasami: ask everybody for the token; it comes to you with the list of who is next.
+//!
+//! One token exists; who has it may enter, as often as it likes, without a message. Who has not got it numbers its request
+//! and sends it to everybody, for it cannot know where the token is. Who has the token and does not use it sends it to who
+//! asks. The token remembers for each process the last request that was served, so that an old request is told from a
+//! new one, and carries the queue of those who wait.
+//!
+//! *Source*: I. Suzuki, T. Kasami, "A distributed mutual exclusion algorithm", ACM TOCS 3(4), 1985. The same as Ricart and
+//! Agrawala's own token version (CACM 26(2), 1983).
+//!
+//! **Assumes** that every message arrives once, in any order, and that nobody crashes.
+//!
+//! **Costs** n messages a use (n−1 requests and the token), or none for who has the token already. An entry waits for
+//! a round trip or for nothing; from an exit to the next entry it takes one message.
+//!
+//! **Safe**: there is one token. **Live**: a request reaches whoever has the token or will have it, who adds it to the queue when
+//! leaving; the queue is served in order. **Not in order**: who gets the token next is a matter of whose request got there.
+//!
+//! **Fence**: the token counts the entries.
+
+use alloc::boxed::Box;
+use alloc::collections::{BTreeMap, VecDeque};
+use core::convert::Infallible;
+
+use serde::{Deserialize, Serialize};
+
+use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
+use crate::catalog::{Entry, Family, Measure, Property, Published};
+use crate::clock::{Fence, Number};
+use crate::id::{Id, IdSet};
+use crate::process::{self, Effects, Event, Process};
+use crate::setting::Setting;
+
+/// A process of Suzuki and Kasami's algorithm.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SuzukiKasami {
+    me: Id,
+    n: u32,
+    /// The highest request number heard of each process, ourselves included. Who never asked is not in it.
+    requested: BTreeMap<Id, Number>,
+    phase: Phase,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Released,
+    ReleasedWithToken(Box<Token>),
+    Wanted,
+    Held(Box<Token>),
+}
+
+/// The right to enter, and what it knows.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Token {
+    /// The number of the last request of each process that was served.
+    served: BTreeMap<Id, Number>,
+    /// Who is next.
+    waiting: VecDeque<Id>,
+    /// How many entries there have been.
+    entries: Number,
+}
+
+/// What processes say: *I need the token*, and the token.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Message {
+    /// From who wants to enter, to everybody.
+    Request {
+        /// Which of the sender's requests this is.
+        number: Number,
+    },
+    /// From who had it to who is next.
+    Token(Box<Token>),
+}
+
+impl process::Message for Message {
+    fn kind(&self) -> &'static str {
+        match self {
+            Message::Request { .. } => "request",
+            Message::Token(_) => "token",
+        }
+    }
+
+    fn number(&self) -> Option<u64> {
+        Some(match self {
+            Message::Request { number } => number.get(),
+            Message::Token(token) => token.entries.get(),
+        })
+    }
+}
+
+impl Mutex for SuzukiKasami {
+    const ENTRY: Entry = Entry {
+        summary: "ask everybody for the token; it carries the list of who is next",
+        paper: "I. Suzuki, T. Kasami, ACM TOCS 3(4), 1985; G. Ricart, A. K. Agrawala, CACM 26(2), 1983",
+        promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
+        published: &[
+            Published::between(Measure::Messages, "S&K", "0 or N", |_| 0.0, |size| size.n),
+            Published::exactly(Measure::MessagesContended, "E", "N", |size| size.n),
+            Published::between(Measure::ClientDelay, "S&K", "0 or 2", |_| 0.0, |_| 2.0),
+            Published::exactly(Measure::SyncDelay, "S&K", "1", |_| 1.0),
+        ],
+        ..Entry::new("suzuki-kasami", Family::Mutex)
+    };
+
+    fn new(setting: &Setting) -> Self {
+        SuzukiKasami { me: setting.me, n: setting.n(), requested: BTreeMap::new(), phase: Phase::Released }
+    }
+}
+
+impl Process for SuzukiKasami {
+    type Message = Message;
+    type Input = Input;
+    type Output = Output;
+    type Timer = Infallible;
+    type Stable = ();
+
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        match event {
+            Event::Start { incarnation, .. } => self.start(incarnation),
+            Event::Notice(_) | Event::Input(Input::Observe(_)) => {}
+            Event::Input(Input::Enter) => self.enter(effects),
+            Event::Input(Input::Exit) => self.exit(effects),
+            Event::Receive { from, message: Message::Request { number } } => self.on_request(from, number, effects),
+            Event::Receive { from, message: Message::Token(token) } => self.on_token(from, token, effects),
+            Event::Timeout(never) => match never {},
+        }
+    }
+}
+
+impl SuzukiKasami {
+    /// The first life of process 1 begins with the token; a later one must not make a second.
+    fn start(&mut self, incarnation: u64) {
+        if self.me == Id::new(1) && incarnation == 1 {
+            self.phase = Phase::ReleasedWithToken(Box::default());
+        }
+    }
+
+    fn enter(&mut self, effects: &mut Effects<Self>) {
+        match core::mem::replace(&mut self.phase, Phase::Wanted) {
+            Phase::ReleasedWithToken(token) => self.hold(token, effects),
+            Phase::Released => {
+                let number = self.requested.entry(self.me).or_default();
+                *number = number.next();
+                effects.multicast(self.me.others(self.n), &Message::Request { number: *number });
+            }
+            busy @ (Phase::Wanted | Phase::Held(_)) => {
+                self.phase = busy;
+                effects.misused(ALREADY_ENTERING);
+            }
+        }
+    }
+
+    fn exit(&mut self, effects: &mut Effects<Self>) {
+        let mut token = match core::mem::replace(&mut self.phase, Phase::Released) {
+            Phase::Held(token) => token,
+            outside @ (Phase::Released | Phase::ReleasedWithToken(_) | Phase::Wanted) => {
+                self.phase = outside;
+                return effects.misused(NOT_INSIDE);
+            }
+        };
+        effects.output(Output::Exited);
+        if let Some(&number) = self.requested.get(&self.me) {
+            token.served.insert(self.me, number);
+        }
+        // Everybody with a request that is not served and not queued yet joins the queue, the next on the ring first, so that
+        // small ids are not preferred.
+        let queued: IdSet = token.waiting.iter().copied().collect();
+        let (before, after) = (self.requested.range(..self.me), self.requested.range(self.me..));
+        for (&id, &number) in after.chain(before) {
+            if id != self.me && token.is_next(id, number) && !queued.contains(id) {
+                token.waiting.push_back(id);
+            }
+        }
+        match token.waiting.pop_front() {
+            Some(next) => effects.send(next, Message::Token(token)),
+            None => self.phase = Phase::ReleasedWithToken(token),
+        }
+    }
+
+    fn on_request(&mut self, from: Id, number: Number, effects: &mut Effects<Self>) {
+        let highest = self.requested.entry(from).or_default();
+        *highest = (*highest).max(number);
+        let number = *highest;
+        if let Phase::ReleasedWithToken(token) = &mut self.phase
+            && token.is_next(from, number)
+        {
+            let token = core::mem::take(token);
+            self.phase = Phase::Released;
+            effects.send(from, Message::Token(token));
+        }
+    }
+
+    fn on_token(&mut self, from: Id, token: Box<Token>, effects: &mut Effects<Self>) {
+        match self.phase {
+            _ if token.waiting.iter().any(|id| id.number() > self.n) => {
+                effects.unexpected(from, "a token with a queue of processes that do not exist");
+            }
+            Phase::Wanted => self.hold(token, effects),
+            // The token must not get lost, whatever brought it here.
+            Phase::Released => {
+                self.phase = Phase::ReleasedWithToken(token);
+                effects.unexpected(from, "the token, which nobody had asked for");
+            }
+            Phase::ReleasedWithToken(_) | Phase::Held(_) => effects.unexpected(from, "a second token"),
+        }
+    }
+
+    fn hold(&mut self, mut token: Box<Token>, effects: &mut Effects<Self>) {
+        token.entries = token.entries.next();
+        effects.output(Output::Entered { fence: Fence::counted(0, token.entries) });
+        self.phase = Phase::Held(token);
+    }
+}
+
+impl Token {
+    /// Whether this is the first request of the process that has not been served.
+    fn is_next(&self, id: Id, number: Number) -> bool {
+        number == self.served.get(&id).copied().unwrap_or_default().next()
+    }
+}

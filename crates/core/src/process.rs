@@ -1,0 +1,282 @@
+//! What a process is, and the words every algorithm and every driver share.
+//!
+//! > A process is a state and a transition function. It never acts; it only says what it wants done.
+//! > Who carries that out (a seeded scheduler, an exhaustive search, a network) is not its business.
+//!
+//! # Writing a process
+//! Implement [`Process`]: four alphabets (messages, inputs, outputs, timers), what must survive a crash, and
+//! [`Process::step`]. A step gets one [`Event`] and answers by adding [`Effect`]s to an [`Effects`]. It cannot fail,
+//! block, read a clock or draw a random number, because nothing within its reach does.
+//!
+//! # Driving a process
+//! 1. Build it, then [`perform`] [`Event::Start`] first, and exactly once per life.
+//! 2. [`perform`] every later event, one at a time. Never call `step` yourself: `perform` also handles what a process
+//!    says to itself, which is done at once and is not traffic.
+//! 3. Carry out the effects **in order**. A [`Effect::Save`] is on disk before any later `Send` or `Output` of the same
+//!    step takes effect. A crash may fall between any two effects.
+//! 4. A timer asks for a range of delays and the driver chooses one: the simulator by its seed, the explorer every
+//!    order, the network by real randomness. Setting an armed timer replaces it; cancelling an idle one does nothing.
+//!
+//! # Promises
+//! What a peer can cause is never a panic: a message that breaks an assumption becomes [`Effect::Unexpected`], a finding
+//! in the laboratory, a logged and counted event on the network. What only our own bug can break is asserted.
+
+use alloc::collections::VecDeque;
+use alloc::vec::Vec;
+use core::fmt::Debug;
+use core::hash::Hash;
+use core::ops::RangeInclusive;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::id::Id;
+
+/// A duration, in the driver's smallest unit of time.
+pub type Ticks = u64;
+
+/// What every state, message and effect is: a plain value that can be copied, compared, printed and hashed.
+pub trait Value: Clone + Debug + Eq + Hash + Send + Sync + 'static {}
+
+impl<T: Clone + Debug + Eq + Hash + Send + Sync + 'static> Value for T {}
+
+/// What processes say to each other.
+pub trait Message: Value + Serialize + DeserializeOwned {
+    /// What kind of message this is, in one lower-case word: `request`, `reply`. Costs are counted by it.
+    fn kind(&self) -> &'static str;
+
+    /// The number that people follow in a conversation (a timestamp, a count), if it carries one.
+    fn number(&self) -> Option<u64> {
+        None
+    }
+}
+
+/// A state and a transition function. See the [module](self) for how to write and how to drive one.
+pub trait Process: Value {
+    /// What it says to its peers.
+    type Message: Message;
+    /// What its application asks of it.
+    type Input: Value;
+    /// What it tells its application.
+    type Output: Value;
+    /// Its timers, by name. [`core::convert::Infallible`] where there is none.
+    type Timer: Value + Ord;
+    /// What must survive a crash. `()` where nothing must.
+    type Stable: Value + Serialize + DeserializeOwned;
+
+    /// The transition function: one event in, a new state and any number of effects out.
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>);
+}
+
+/// What can happen to a process.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Event<P: Process> {
+    /// It begins a life: the first event, once.
+    Start {
+        /// How many lives this process has had, this one included: 1 at first, more after a crash.
+        incarnation: u64,
+        /// What it had saved, if it ever saved anything.
+        saved: Option<P::Stable>,
+    },
+    /// Its application asks for something.
+    Input(P::Input),
+    /// Its environment believes something about another process.
+    Notice(Notice),
+    /// A message arrives.
+    Receive {
+        /// Who sent it. The driver vouches for this.
+        from: Id,
+        /// What it says.
+        message: P::Message,
+    },
+    /// A timer that it had set, and neither replaced nor cancelled, has run out.
+    Timeout(P::Timer),
+}
+
+/// What the environment believes of a process. The same for every algorithm.
+///
+/// Without notices, an algorithm is what its paper says; notices are what recovery is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Notice {
+    /// It is thought to have crashed.
+    Suspect(Id),
+    /// It is thought to live, and may have forgotten everything.
+    Trust(Id),
+    /// It is thought to lead.
+    Leader(Id),
+}
+
+/// What a process wants done. Plain values: compared in tests, recorded, replayed.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Effect<M, O, T, S> {
+    /// Send a message.
+    Send {
+        /// To whom; never to oneself (see [`Effects::send`]).
+        to: Id,
+        /// What to say.
+        message: M,
+    },
+    /// Wake me after some time from this range; replaces the same timer if it is armed.
+    SetTimer {
+        /// Which of its timers.
+        timer: T,
+        /// The driver chooses a delay from this range.
+        after: RangeInclusive<Ticks>,
+    },
+    /// Do not wake me for this one after all.
+    CancelTimer(T),
+    /// Keep this, in place of what was kept before, through any crash from here on.
+    Save(S),
+    /// Tell the application.
+    Output(O),
+    /// Something arrived that the algorithm's assumptions exclude; it was ignored.
+    Unexpected {
+        /// Who caused it: a peer, or the application (`None`).
+        from: Option<Id>,
+        /// What was wrong, for people.
+        why: &'static str,
+    },
+}
+
+/// The effects of steps, in order, until the driver takes them.
+///
+/// Generic over the alphabets rather than over the process, so that a process around a process that changes no alphabet
+/// hands its own effects on. Write it as [`Effects<P>`](Effects).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EffectList<M, O, T, S> {
+    me: Id,
+    effects: Vec<Effect<M, O, T, S>>,
+    /// What the process said to itself and has not heard yet.
+    to_self: VecDeque<M>,
+}
+
+/// The effects of a process `P`.
+pub type Effects<P> =
+    EffectList<<P as Process>::Message, <P as Process>::Output, <P as Process>::Timer, <P as Process>::Stable>;
+
+/// One effect of a process `P`.
+pub type EffectOf<P> =
+    Effect<<P as Process>::Message, <P as Process>::Output, <P as Process>::Timer, <P as Process>::Stable>;
+
+impl<M: Clone, O, T, S> EffectList<M, O, T, S> {
+    /// An empty list for the process `me`.
+    pub fn new(me: Id) -> Self {
+        EffectList { me, effects: Vec::new(), to_self: VecDeque::new() }
+    }
+
+    /// Uses this list for another process, so that a driver of many needs only one. It must have been emptied.
+    pub fn reset(&mut self, me: Id) {
+        debug_assert!(self.effects.is_empty() && self.to_self.is_empty(), "effects of another process were left");
+        self.me = me;
+    }
+
+    /// Sends a message. What a process says to itself is heard at once, and is no traffic.
+    pub fn send(&mut self, to: Id, message: M) {
+        if to == self.me {
+            self.to_self.push_back(message);
+        } else {
+            self.effects.push(Effect::Send { to, message });
+        }
+    }
+
+    /// Sends the same message to each of these.
+    pub fn multicast(&mut self, to: impl IntoIterator<Item = Id>, message: &M) {
+        for to in to {
+            self.send(to, message.clone());
+        }
+    }
+
+    /// Arms a timer, or arms it anew.
+    pub fn set_timer(&mut self, timer: T, after: RangeInclusive<Ticks>) {
+        self.effects.push(Effect::SetTimer { timer, after });
+    }
+
+    /// Disarms a timer.
+    pub fn cancel_timer(&mut self, timer: T) {
+        self.effects.push(Effect::CancelTimer(timer));
+    }
+
+    /// Keeps something through any crash from here on.
+    pub fn save(&mut self, stable: S) {
+        self.effects.push(Effect::Save(stable));
+    }
+
+    /// Tells the application.
+    pub fn output(&mut self, output: O) {
+        self.effects.push(Effect::Output(output));
+    }
+
+    /// Reports what a peer should not have sent.
+    pub fn unexpected(&mut self, from: Id, why: &'static str) {
+        self.effects.push(Effect::Unexpected { from: Some(from), why });
+    }
+
+    /// Reports what the application should not have asked.
+    pub fn misused(&mut self, why: &'static str) {
+        self.effects.push(Effect::Unexpected { from: None, why });
+    }
+
+    /// How many effects there are so far.
+    pub fn len(&self) -> usize {
+        self.effects.len()
+    }
+
+    /// Whether there is no effect yet.
+    pub fn is_empty(&self) -> bool {
+        self.effects.is_empty()
+    }
+
+    /// Takes back the first output after the first `since` effects: for a process around a process, which decides what the
+    /// application hears.
+    pub fn retract_output(&mut self, since: usize) -> Option<O> {
+        let offset = self.effects[since..].iter().position(|effect| matches!(effect, Effect::Output(_)))?;
+        match self.effects.remove(since + offset) {
+            Effect::Output(output) => Some(output),
+            Effect::Send { .. }
+            | Effect::SetTimer { .. }
+            | Effect::CancelTimer(_)
+            | Effect::Save(_)
+            | Effect::Unexpected { .. } => unreachable!("the position is that of an output"),
+        }
+    }
+
+    /// The first output after the first `since` effects.
+    pub fn output_since(&self, since: usize) -> Option<&O> {
+        self.effects[since..].iter().find_map(|effect| match effect {
+            Effect::Output(output) => Some(output),
+            Effect::Send { .. }
+            | Effect::SetTimer { .. }
+            | Effect::CancelTimer(_)
+            | Effect::Save(_)
+            | Effect::Unexpected { .. } => None,
+        })
+    }
+
+    /// The effects so far, in order.
+    pub fn as_slice(&self) -> &[Effect<M, O, T, S>] {
+        &self.effects
+    }
+
+    /// Takes all effects, in order, and leaves the list empty with its memory.
+    pub fn drain(&mut self) -> impl Iterator<Item = Effect<M, O, T, S>> + '_ {
+        self.effects.drain(..)
+    }
+}
+
+/// Lets one event happen to a process, and then whatever the process says to itself because of it.
+///
+/// This is the one function through which drivers and tests call [`Process::step`].
+pub fn perform<P: Process>(process: &mut P, event: Event<P>, effects: &mut Effects<P>) {
+    process.step(event, effects);
+    while let Some(message) = effects.to_self.pop_front() {
+        process.step(Event::Receive { from: effects.me, message }, effects);
+    }
+}
+
+/// The effects of one event, for tests that step a process by hand.
+#[cfg(test)]
+pub(crate) fn effects_of<P: Process>(me: u32, process: &mut P, event: Event<P>) -> Vec<EffectOf<P>> {
+    let mut effects = Effects::<P>::new(Id::new(me));
+    perform(process, event, &mut effects);
+    effects.drain().collect()
+}

@@ -1,0 +1,199 @@
+//! What a process knows when it begins: who it is, how many there are, what it may assume of time, its options.
+
+use alloc::collections::BTreeMap;
+use alloc::string::{String, ToString};
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use crate::catalog::{Entry, Values};
+use crate::clock::Fence;
+use crate::id::Id;
+use crate::mutex::voting_set::{SetsKind, VotingSets};
+use crate::process::Ticks;
+
+/// What one process knows when it begins.
+#[derive(Clone, Debug)]
+pub struct Setting {
+    /// Who it is.
+    pub me: Id,
+    /// What it knows of all.
+    pub group: Arc<Group>,
+}
+
+impl Setting {
+    /// The setting of process `me` of a group.
+    pub fn new(me: Id, group: &Arc<Group>) -> Setting {
+        Setting { me, group: Arc::clone(group) }
+    }
+
+    /// How many processes there are.
+    pub fn n(&self) -> u32 {
+        self.group.n
+    }
+}
+
+/// What every process of a group knows alike.
+#[derive(Clone, Debug)]
+pub struct Group {
+    /// How many processes there are.
+    pub n: u32,
+    /// How long a message takes at most, as far as the processes know. Deadlines are made of it.
+    pub delay_bound: Ticks,
+    /// Whether that bound is a fact or a guess.
+    pub timing: Timing,
+    /// The algorithm's options.
+    pub options: Options,
+    /// Who asks whom, for algorithms that vote.
+    pub voting_sets: VotingSets,
+}
+
+/// What processes may take for granted about time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Timing {
+    /// Delays are bounded, and the bound is known.
+    Synchronous,
+    /// Delays are finite; any bound is a guess.
+    Asynchronous,
+}
+
+impl Group {
+    /// A group of `n` processes that run the algorithm of this entry.
+    pub fn new(
+        entry: &Entry,
+        n: u32,
+        delay_bound: Ticks,
+        timing: Timing,
+        options: Options,
+    ) -> Result<Arc<Group>, SettingError> {
+        if n == 0 || n > Fence::MOST_PROCESSES {
+            return Err(SettingError::GroupSize(n));
+        }
+        let kind = match options.choice_if_any("sets") {
+            Some("plane") => SetsKind::Plane,
+            Some("best") => SetsKind::Best,
+            Some(_) | None => SetsKind::Grid,
+        };
+        let voting_sets = VotingSets::new(kind, n).ok_or_else(|| SettingError::Refused(VotingSets::why_no_plane(n)))?;
+        let group = Group { n, delay_bound, timing, options, voting_sets };
+        (entry.check)(&group).map_err(SettingError::Refused)?;
+        Ok(Arc::new(group))
+    }
+}
+
+/// The setting of process `me` of `n`, with these options and a delay bound of 10 ticks, for tests.
+#[cfg(test)]
+pub(crate) fn test_setting(entry: &Entry, me: u32, n: u32, options: &[(&str, &str)]) -> Setting {
+    let options = Options::new(entry, options.iter().copied()).unwrap();
+    let group = Group::new(entry, n, 10, Timing::Synchronous, options).unwrap();
+    Setting::new(Id::new(me), &group)
+}
+
+/// An algorithm's options, checked against what its entry lists, defaults filled in.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    values: BTreeMap<&'static str, String>,
+}
+
+impl Options {
+    /// The defaults of an entry.
+    pub fn defaults(entry: &Entry) -> Options {
+        Options { values: entry.options.iter().map(|option| (option.key, option.default.to_string())).collect() }
+    }
+
+    /// The defaults of an entry, with these in their place.
+    pub fn new<'a>(
+        entry: &Entry,
+        given: impl IntoIterator<Item = (&'a str, &'a str)>,
+    ) -> Result<Options, SettingError> {
+        let mut options = Options::defaults(entry);
+        for (key, value) in given {
+            let Some(option) = entry.options.iter().find(|option| option.key == key) else {
+                let known = entry.options.iter().map(|option| option.key.to_string()).collect();
+                return Err(SettingError::UnknownOption { algorithm: entry.name, key: key.to_string(), known });
+            };
+            let accepted = match option.values {
+                Values::OneOf(choices) => choices.iter().any(|choice| choice.name == value),
+                Values::Integer { from, to } => value.parse().is_ok_and(|number| (from..=to).contains(&number)),
+            };
+            if !accepted {
+                return Err(SettingError::BadOption {
+                    key: option.key,
+                    value: value.to_string(),
+                    accepted: option.values.to_string(),
+                });
+            }
+            options.values.insert(option.key, value.to_string());
+        }
+        Ok(options)
+    }
+
+    /// The value of an option that is one of several words.
+    pub fn choice(&self, key: &str) -> &str {
+        self.choice_if_any(key).expect("an algorithm asks only for options that its entry lists")
+    }
+
+    /// The value of an option that is an integer.
+    pub fn integer(&self, key: &str) -> u64 {
+        self.choice(key).parse().expect("the value was checked when the options were made")
+    }
+
+    /// The value of an option, if the algorithm has it.
+    pub fn choice_if_any(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(String::as_str)
+    }
+
+    /// All of them, by name.
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        self.values.iter().map(|(key, value)| (*key, value.as_str()))
+    }
+}
+
+/// Why a group cannot be set up. Nothing was changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingError {
+    /// There are too few processes, or too many.
+    GroupSize(u32),
+    /// The algorithm has no such option.
+    UnknownOption {
+        /// The algorithm.
+        algorithm: &'static str,
+        /// The option asked for.
+        key: String,
+        /// Those it has.
+        known: Vec<String>,
+    },
+    /// The option does not take this value.
+    BadOption {
+        /// The option.
+        key: &'static str,
+        /// The value given.
+        value: String,
+        /// What it takes.
+        accepted: String,
+    },
+    /// The algorithm does not run in this group.
+    Refused(String),
+}
+
+impl fmt::Display for SettingError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            SettingError::GroupSize(n) => {
+                write!(f, "n = {n}: a group has 1 to {} processes", Fence::MOST_PROCESSES)
+            }
+            SettingError::UnknownOption { algorithm, key, known } if known.is_empty() => {
+                write!(f, "unknown option `{key}`: {algorithm} has no options")
+            }
+            SettingError::UnknownOption { algorithm, key, known } => {
+                write!(f, "unknown option `{key}`: {algorithm} has {}", known.join(", "))
+            }
+            SettingError::BadOption { key, value, accepted } => {
+                write!(f, "option {key} = `{value}`: it takes {accepted}")
+            }
+            SettingError::Refused(why) => f.write_str(why),
+        }
+    }
+}
+
+impl core::error::Error for SettingError {}

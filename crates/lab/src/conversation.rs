@@ -1,0 +1,51 @@
+//! A run in words, one line a record.
+
+use std::fmt::Write;
+
+use quorate_core::trace::{Opinion, Record, What};
+
+use crate::time::delta_text;
+
+/// The conversation of these records.
+pub fn conversation(records: &[Record]) -> String {
+    let width = records.iter().map(|record| delta_text(record.at).len()).max().unwrap_or(0);
+    let names = records.iter().map(|record| record.process.to_string().len()).max().unwrap_or(0);
+    records.iter().fold(String::new(), |mut text, record| {
+        let (at, who) = (delta_text(record.at), record.process.to_string());
+        // Writing to a string cannot fail.
+        let _ = writeln!(text, "{at:>width$}  {who:<names$}  {}", sentence(&record.what));
+        text
+    })
+}
+
+/// What happened, without when and to whom.
+pub fn sentence(what: &What) -> String {
+    match what {
+        What::Wanted => "asks to enter".into(),
+        What::Withdrew => "withdraws".into(),
+        What::Entered { fence } => format!("ENTERS with fence {fence}"),
+        What::Leaving => "leaves".into(),
+        What::Exited => "goes on".into(),
+        What::Called => "calls an election".into(),
+        What::Leader { leader } => format!("follows {leader}"),
+        What::Opinion { of, opinion: Opinion::Unsuspected } => format!("trusts {of} again"),
+        What::Opinion { of, opinion: Opinion::Suspected } => format!("suspects {of}"),
+        What::Opinion { of, opinion: Opinion::Failed } => format!("takes {of} for dead"),
+        What::Sent { to, label, .. } => format!("sends {label} to {to}"),
+        What::Received { from, label, .. } => format!("gets {label} from {from}"),
+        What::Lost { to, label, .. } => format!("loses {label} to {to}"),
+        What::Poked { to, .. } => format!("tells {to}"),
+        What::Heard { from, .. } => format!("hears from {from}"),
+        What::TimedOut { timer } => format!("has waited long enough: {timer}"),
+        What::Told { of, alive: false } => format!("is told that {of} has crashed"),
+        What::Told { of, alive: true } => format!("is told that {of} is back"),
+        What::Crashed => "CRASHES".into(),
+        What::Restarted { incarnation } => format!("comes back, life {incarnation}"),
+        What::Paused => "pauses".into(),
+        What::Resumed => "resumes".into(),
+        What::Partitioned { part } => format!("is cut off in part {part}"),
+        What::Healed => "can reach everybody again".into(),
+        What::Unexpected { from: Some(from), why } => format!("did not expect this from {from}: {why}"),
+        What::Unexpected { from: None, why } => format!("did not expect this from its application: {why}"),
+    }
+}

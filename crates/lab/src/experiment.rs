@@ -1,0 +1,357 @@
+//! An experiment: an algorithm, a group, a network, faults and applications; run it and get a [`Report`].
+//!
+//! [`Experiment::run`] takes the algorithm's name; [`Experiment::run_mutex`] and its sisters take a type, also one that is not
+//! in the catalogue.
+
+use std::sync::Arc;
+
+use quorate_core::catalog::{Entry, Family, Property, UnknownAlgorithm, Visitor, visit};
+use quorate_core::detector::Detector;
+use quorate_core::election::Election;
+use quorate_core::id::Id;
+use quorate_core::mutex::Mutex;
+use quorate_core::process::{Process, Ticks};
+use quorate_core::setting::{Group, Options, SettingError, Timing};
+use quorate_core::stack::Withdrawable;
+use quorate_core::trace::{Record, Recorded};
+
+use crate::application::{Application, ClientPlan, Clients, Listeners, Voters, Workload};
+use crate::network::{Conditions, Delay, Order, Partition};
+use crate::observer::{Observer, Outcome, Watch};
+use crate::property::of_family;
+use crate::report::Report;
+use crate::simulate::{self, Fault, Plan};
+use crate::time::{DELTA, delta_text};
+use crate::world::Create;
+
+/// Everything that determines a run but the algorithm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Experiment {
+    /// How many processes.
+    pub n: u32,
+    /// Determines everything that is left to chance.
+    pub seed: u64,
+    /// How long messages take.
+    pub delay: Delay,
+    /// In which order they arrive; by default the weakest that the algorithm assumes.
+    pub order: Option<Order>,
+    /// The chance that a message is lost.
+    pub loss: f64,
+    /// The chance that a message arrives twice.
+    pub duplicate: f64,
+    /// When the network is cut.
+    pub partitions: Vec<Partition>,
+    /// What befalls processes.
+    pub faults: Vec<Fault>,
+    /// How far clocks may be off, in parts per million.
+    pub drift_ppm: u32,
+    /// What the processes take for the longest delay; by default the truth, or a guess where there is none.
+    pub bound: Option<Ticks>,
+    /// Whether a perfect failure detector tells everybody of crashes; by default if the algorithm assumes one.
+    pub detector: Option<bool>,
+    /// The algorithm's options, as key and value.
+    pub options: Vec<(String, String)>,
+    /// What applications of mutual exclusion do.
+    pub clients: ClientPlan,
+    /// Who calls an election; by default process 1, or the first that lives.
+    pub starters: Vec<Id>,
+    /// When to stop at the latest.
+    pub until: Option<Ticks>,
+    /// What to watch; by default everything that is demanded of the algorithm's family.
+    pub properties: Option<Vec<Property>>,
+    /// Keep all records of the run if there are no more than this.
+    pub keep_records: usize,
+}
+
+/// Above this many processes request order is not watched by default: it sees every message, and its sets grow with n.
+pub const REQUEST_ORDER_UP_TO: u32 = 64;
+
+impl Default for Experiment {
+    fn default() -> Self {
+        Experiment {
+            n: 5,
+            seed: 1,
+            delay: Delay::Constant(DELTA),
+            order: None,
+            loss: 0.0,
+            duplicate: 0.0,
+            partitions: Vec::new(),
+            faults: Vec::new(),
+            drift_ppm: 0,
+            bound: None,
+            detector: None,
+            options: Vec::new(),
+            clients: ClientPlan::default(),
+            starters: Vec::new(),
+            until: None,
+            properties: None,
+            keep_records: 0,
+        }
+    }
+}
+
+/// Who wants to see a run while it goes on.
+#[derive(Default)]
+pub struct Spectators<'a> {
+    /// Sees every record.
+    pub records: Option<&'a mut dyn FnMut(&Record)>,
+    /// Hears now and then how many events there were and how many requests were served.
+    pub progress: Option<&'a mut dyn FnMut(u64, u64)>,
+}
+
+/// Why an experiment cannot be run. Nothing was done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each means")]
+pub enum ExperimentError {
+    #[error(transparent)]
+    UnknownAlgorithm(#[from] UnknownAlgorithm),
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    #[error("{what} of process {id}: there are processes 1 to {n}")]
+    NoSuchProcess { what: &'static str, id: u32, n: u32 },
+    #[error("partition: process {id} is in two parts")]
+    PartitionOverlap { id: u32 },
+    #[error("{what} from {from} to {to}: it must end after it begins")]
+    EmptyInterval { what: &'static str, from: String, to: String },
+    #[error("restart of process {id} at {at}: it has not crashed before that")]
+    RestartWithoutCrash { id: u32, at: String },
+    #[error("starter {id} does not live when the run begins")]
+    DeadStarter { id: u32 },
+    #[error("all {n} processes are absent from the beginning: at least one must live")]
+    NobodyLives { n: u32 },
+    #[error("delay {least}..{most}: the least must be at least {tick} and at most the other", tick = delta_text(1))]
+    BadDelay { least: String, most: String },
+}
+
+impl Experiment {
+    /// Runs the algorithm of this name.
+    pub fn run(&self, algorithm: &str, spectators: Spectators<'_>) -> Result<Report, ExperimentError> {
+        struct Run<'a, 'b>(&'a Experiment, Spectators<'b>);
+        impl Visitor for Run<'_, '_> {
+            type Output = Result<Report, ExperimentError>;
+            fn mutex<M: Mutex>(self) -> Self::Output {
+                self.0.run_mutex::<M>(self.1)
+            }
+            fn election<E: Election>(self) -> Self::Output {
+                self.0.run_election::<E>(self.1)
+            }
+            fn detector<D: Detector>(self) -> Self::Output {
+                self.0.run_detector::<D>(self.1)
+            }
+        }
+        visit(algorithm, Run(self, spectators))?
+    }
+
+    /// Runs a mutual exclusion algorithm.
+    pub fn run_mutex<M: Mutex>(&self, spectators: Spectators<'_>) -> Result<Report, ExperimentError> {
+        let clients = Clients::new(self.clients.clone(), self.n.max(1), M::ENTRY.coordinator, self.seed);
+        self.run_entry(&M::ENTRY, Withdrawable::<M>::new, clients, spectators)
+    }
+
+    /// Runs an election.
+    pub fn run_election<E: Election>(&self, spectators: Spectators<'_>) -> Result<Report, ExperimentError> {
+        let starters = if self.starters.is_empty() {
+            Id::all(self.n).find(|&id| !self.is_absent(id)).into_iter().collect()
+        } else {
+            self.starters.clone()
+        };
+        self.run_entry(&E::ENTRY, E::new, Voters::new(starters), spectators)
+    }
+
+    /// Runs a failure detector.
+    pub fn run_detector<D: Detector>(&self, spectators: Spectators<'_>) -> Result<Report, ExperimentError> {
+        self.run_entry(&D::ENTRY, D::new, Listeners, spectators)
+    }
+
+    fn run_entry<P, A>(
+        &self,
+        entry: &Entry,
+        create: Create<P>,
+        application: A,
+        spectators: Spectators<'_>,
+    ) -> Result<Report, ExperimentError>
+    where
+        P: Process<Input: Recorded, Output: Recorded>,
+        A: Application<P>,
+    {
+        let group = self.group(entry)?;
+        self.check()?;
+        let plan = self.plan(entry, &group);
+        let observer = Observer::new(self.n, &plan.watch, spectators.records);
+        let mut ignore = |_, _| {};
+        let progress = spectators.progress.unwrap_or(&mut ignore);
+        let outcome = simulate::run(&plan, &group, create, application, observer, progress);
+        Ok(self.report(entry, &group, &plan, outcome))
+    }
+
+    /// The group of processes that this experiment sets up for an algorithm.
+    pub fn group(&self, entry: &Entry) -> Result<Arc<Group>, ExperimentError> {
+        let given = self.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let options = Options::new(entry, given)?;
+        let bound = self.bound.unwrap_or(self.delay.bound());
+        let timing = if self.delay.is_bounded() { Timing::Synchronous } else { Timing::Asynchronous };
+        Ok(Group::new(entry, self.n, bound, timing, options)?)
+    }
+
+    fn plan(&self, entry: &Entry, group: &Group) -> Plan {
+        let default_order = if entry.assumptions.fifo { Order::Fifo } else { Order::Any };
+        let properties = self.properties.clone().unwrap_or_else(|| {
+            let demanded = of_family(entry.family).iter().copied();
+            demanded.filter(|&property| property != Property::RequestOrder || self.n <= REQUEST_ORDER_UP_TO).collect()
+        });
+        Plan {
+            seed: self.seed,
+            conditions: Conditions {
+                delay: self.delay,
+                order: self.order.unwrap_or(default_order),
+                loss: self.loss,
+                duplicate: self.duplicate,
+                partitions: self.partitions.clone(),
+            },
+            faults: self.faults.clone(),
+            drift_ppm: self.drift_ppm,
+            detector: self.detector.unwrap_or(entry.assumptions.detector),
+            until: self.until.or_else(|| self.default_end(entry, group)),
+            restless: entry.restless,
+            watch: Watch { properties, keep_records: self.keep_records },
+        }
+    }
+
+    /// When a run stops that would never end by itself.
+    fn default_end(&self, entry: &Entry, group: &Group) -> Option<Ticks> {
+        match entry.family {
+            // Its applications are done some time, or stall.
+            Family::Mutex => None,
+            Family::Election => Some(self.last_fault() + 1_000_000 * DELTA),
+            Family::Detector => {
+                let interval = group.options.integer("interval") + 1;
+                Some(self.last_fault() + 10 * interval * group.delay_bound)
+            }
+        }
+    }
+
+    fn last_fault(&self) -> Ticks {
+        let faults = self.faults.iter().map(|fault| match *fault {
+            Fault::AbsentFromTheBeginning(_) => 0,
+            Fault::Crash(_, at) | Fault::Restart(_, at) | Fault::Pause(_, _, at) => at,
+        });
+        faults.chain(self.partitions.iter().map(|cut| cut.to)).max().unwrap_or(0)
+    }
+
+    fn is_absent(&self, id: Id) -> bool {
+        self.faults.contains(&Fault::AbsentFromTheBeginning(id))
+    }
+
+    /// What of this breaks an assumption of the algorithm, in words.
+    fn broken_assumptions(&self, entry: &Entry, plan: &Plan, group: &Group) -> Vec<String> {
+        let assumed = &entry.assumptions;
+        let crashes = self.faults.iter().any(|fault| !matches!(fault, Fault::Pause(..)));
+        let late = self.faults.iter().any(|fault| matches!(fault, Fault::Pause(..))) || !self.partitions.is_empty();
+        let steady = matches!(self.delay, Delay::Constant(_) | Delay::PerLink(..));
+        let broken = [
+            (assumed.reliable && self.loss > 0.0, "messages may be lost"),
+            (assumed.reliable && self.duplicate > 0.0, "messages may arrive twice"),
+            (assumed.fifo && plan.conditions.order == Order::Any && !steady, "messages may overtake each other"),
+            (assumed.crash_free && crashes, "processes crash"),
+            (assumed.synchronous && !self.delay.is_bounded(), "delays have no bound"),
+            (
+                assumed.synchronous && self.delay.is_bounded() && group.delay_bound < self.delay.bound(),
+                "messages take longer than the processes think",
+            ),
+            (assumed.synchronous && late, "messages and processes may be late beyond any bound"),
+            (assumed.synchronous && self.drift_ppm > 0, "clocks drift"),
+            (assumed.detector && !plan.detector, "nobody tells of crashes"),
+        ];
+        broken.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
+    }
+
+    fn report(&self, entry: &Entry, group: &Group, plan: &Plan, outcome: Outcome) -> Report {
+        Report {
+            algorithm: entry.name,
+            family: entry.family,
+            n: self.n,
+            seed: self.seed,
+            broken_assumptions: self.broken_assumptions(entry, plan, group),
+            promised: entry.promises.iter().copied().filter(|&p| entry.promises(p, &group.options)).collect(),
+            watched: plan.watch.properties.clone(),
+            outcome,
+        }
+    }
+
+    fn check(&self) -> Result<(), ExperimentError> {
+        self.check_delay()?;
+        for fault in &self.faults {
+            match *fault {
+                Fault::AbsentFromTheBeginning(id) | Fault::Crash(id, _) => self.check_id("crash", id)?,
+                Fault::Restart(id, at) => {
+                    self.check_id("restart", id)?;
+                    self.check_restart(id, at)?;
+                }
+                Fault::Pause(id, from, to) => {
+                    self.check_id("pause", id)?;
+                    check_interval("pause", from, to)?;
+                }
+            }
+        }
+        for partition in &self.partitions {
+            check_interval("partition", partition.from, partition.to)?;
+            let mut seen = std::collections::BTreeSet::new();
+            for &id in partition.parts.iter().flatten() {
+                self.check_id("partition", id)?;
+                if !seen.insert(id) {
+                    return Err(ExperimentError::PartitionOverlap { id: id.number() });
+                }
+            }
+        }
+        if Id::all(self.n).all(|id| self.is_absent(id)) {
+            return Err(ExperimentError::NobodyLives { n: self.n });
+        }
+        for &id in &self.starters {
+            self.check_id("starter", id)?;
+            if self.is_absent(id) {
+                return Err(ExperimentError::DeadStarter { id: id.number() });
+            }
+        }
+        if let Workload::List(list) = &self.clients.workload {
+            list.iter().try_for_each(|&(id, _)| self.check_id("request", id))?;
+        }
+        self.clients.clocks.iter().try_for_each(|&(id, _)| self.check_id("clock", id))
+    }
+
+    fn check_delay(&self) -> Result<(), ExperimentError> {
+        let (least, most) = match self.delay {
+            Delay::Constant(delay) | Delay::Exponential(delay) => (delay, delay),
+            Delay::Uniform(least, most) | Delay::PerLink(least, most) => (least, most),
+        };
+        if least == 0 || least > most {
+            return Err(ExperimentError::BadDelay { least: delta_text(least), most: delta_text(most) });
+        }
+        Ok(())
+    }
+
+    fn check_id(&self, what: &'static str, id: Id) -> Result<(), ExperimentError> {
+        if id.number() > self.n {
+            return Err(ExperimentError::NoSuchProcess { what, id: id.number(), n: self.n });
+        }
+        Ok(())
+    }
+
+    fn check_restart(&self, id: Id, at: Ticks) -> Result<(), ExperimentError> {
+        let crashed_before = self.faults.iter().any(|fault| match *fault {
+            Fault::AbsentFromTheBeginning(other) => other == id,
+            Fault::Crash(other, when) => other == id && when <= at,
+            Fault::Restart(..) | Fault::Pause(..) => false,
+        });
+        if !crashed_before {
+            return Err(ExperimentError::RestartWithoutCrash { id: id.number(), at: delta_text(at) });
+        }
+        Ok(())
+    }
+}
+
+fn check_interval(what: &'static str, from: Ticks, to: Ticks) -> Result<(), ExperimentError> {
+    if from >= to {
+        return Err(ExperimentError::EmptyInterval { what, from: delta_text(from), to: delta_text(to) });
+    }
+    Ok(())
+}

@@ -1,0 +1,27 @@
+//! The laboratory: any algorithm, run under faults in virtual time, watched by properties, measured against the literature.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`experiment`] | **start here**: an algorithm by name or type, a plan, a report |
+//! | [`simulate`] | one run: discrete events, determined by a seed |
+//! | [`world`], [`network`], [`application`] | the processes; the channels between them; what their applications do |
+//! | [`property`] | what is demanded of a run, one small automaton each |
+//! | [`observer`], [`cost`], [`distribution`] | who watches a run; what it costs; how that is summed up |
+//! | [`report`] | what came of it, for programs |
+//! | [`conversation`] | a run in words |
+//! | [`agenda`], [`random`], [`time`] | what is due next; seeded chance; ticks and δ |
+
+pub mod agenda;
+pub mod application;
+pub mod conversation;
+pub mod cost;
+pub mod distribution;
+pub mod experiment;
+pub mod network;
+pub mod observer;
+pub mod property;
+pub mod random;
+pub mod report;
+pub mod simulate;
+pub mod time;
+pub mod world;

@@ -1,0 +1,133 @@
+//! What is demanded of a run: one file a property, each a small automaton over [`Record`]s.
+//!
+//! It knows nothing of the algorithm. So the same file watches a simulation, is part of the explored state in the checker, and
+//! judges traces of real nodes.
+
+mod accuracy;
+mod completeness;
+mod decided;
+mod fencing;
+mod mutual_exclusion;
+mod progress;
+mod request_order;
+mod single_leader;
+
+use quorate_core::catalog::{Family, Property};
+use quorate_core::process::Ticks;
+use quorate_core::trace::Record;
+use serde::Serialize;
+
+pub use accuracy::Accuracy;
+pub use completeness::Completeness;
+pub use decided::Decided;
+pub use fencing::Fencing;
+pub use mutual_exclusion::MutualExclusion;
+pub use progress::Progress;
+pub use request_order::RequestOrder;
+pub use single_leader::SingleLeader;
+
+/// That a property does not hold, and why.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
+pub struct Violation {
+    /// When it showed.
+    pub at: Ticks,
+    /// What happened, for people.
+    pub why: String,
+}
+
+/// Any of the properties, watching a run.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+#[expect(missing_docs, reason = "each is named like the property it watches")]
+pub enum Monitor {
+    MutualExclusion(MutualExclusion),
+    Progress(Progress),
+    RequestOrder(RequestOrder),
+    Fencing(Fencing),
+    SingleLeader(SingleLeader),
+    Decided(Decided),
+    Accuracy(Accuracy),
+    Completeness(Completeness),
+}
+
+impl Monitor {
+    /// A watch over `n` processes, before the run.
+    pub fn new(property: Property, n: u32) -> Monitor {
+        match property {
+            Property::MutualExclusion => Monitor::MutualExclusion(MutualExclusion::default()),
+            Property::Progress => Monitor::Progress(Progress::default()),
+            Property::RequestOrder => Monitor::RequestOrder(RequestOrder::default()),
+            Property::Fencing => Monitor::Fencing(Fencing::default()),
+            Property::SingleLeader => Monitor::SingleLeader(SingleLeader::default()),
+            Property::Decided => Monitor::Decided(Decided::new(n)),
+            Property::Accuracy => Monitor::Accuracy(Accuracy::default()),
+            Property::Completeness => Monitor::Completeness(Completeness::new(n)),
+        }
+    }
+
+    /// Which property it watches.
+    pub fn property(&self) -> Property {
+        match self {
+            Monitor::MutualExclusion(_) => Property::MutualExclusion,
+            Monitor::Progress(_) => Property::Progress,
+            Monitor::RequestOrder(_) => Property::RequestOrder,
+            Monitor::Fencing(_) => Property::Fencing,
+            Monitor::SingleLeader(_) => Property::SingleLeader,
+            Monitor::Decided(_) => Property::Decided,
+            Monitor::Accuracy(_) => Property::Accuracy,
+            Monitor::Completeness(_) => Property::Completeness,
+        }
+    }
+
+    /// Whether it has to see every message, which costs time.
+    pub fn sees_messages(&self) -> bool {
+        matches!(self, Monitor::RequestOrder(_))
+    }
+
+    /// Sees one record; says if it breaks the property.
+    pub fn observe(&mut self, record: &Record) -> Option<Violation> {
+        let why = match self {
+            Monitor::MutualExclusion(watch) => watch.observe(record),
+            Monitor::RequestOrder(watch) => watch.observe(record),
+            Monitor::Fencing(watch) => watch.observe(record),
+            Monitor::SingleLeader(watch) => watch.observe(record),
+            Monitor::Accuracy(watch) => watch.observe(record),
+            Monitor::Progress(watch) => {
+                watch.observe(record);
+                None
+            }
+            Monitor::Decided(watch) => {
+                watch.observe(record);
+                None
+            }
+            Monitor::Completeness(watch) => {
+                watch.observe(record);
+                None
+            }
+        };
+        why.map(|why| Violation { at: record.at, why })
+    }
+
+    /// The run is over, and nothing more can happen: says if that breaks the property.
+    pub fn end(&self, at: Ticks) -> Option<Violation> {
+        let why = match self {
+            Monitor::Progress(watch) => watch.end(),
+            Monitor::Decided(watch) => watch.end(),
+            Monitor::Completeness(watch) => watch.end(),
+            Monitor::MutualExclusion(_)
+            | Monitor::RequestOrder(_)
+            | Monitor::Fencing(_)
+            | Monitor::SingleLeader(_)
+            | Monitor::Accuracy(_) => None,
+        };
+        why.map(|why| Violation { at, why })
+    }
+}
+
+/// What is demanded of the algorithms of a family.
+pub fn of_family(family: Family) -> &'static [Property] {
+    match family {
+        Family::Mutex => &[Property::MutualExclusion, Property::Progress, Property::RequestOrder, Property::Fencing],
+        Family::Election => &[Property::SingleLeader, Property::Decided],
+        Family::Detector => &[Property::Accuracy, Property::Completeness],
+    }
+}

@@ -1,0 +1,129 @@
+//! What came of an experiment, for programs; the command shows the same to people.
+
+use quorate_core::catalog::{Family, Property};
+use serde_json::{Map, Value, json};
+
+use crate::observer::{Ending, Outcome, Verdict};
+use crate::time::{DELTA, in_delta};
+
+/// What came of an experiment.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The algorithm's name.
+    pub algorithm: &'static str,
+    /// Its family.
+    pub family: Family,
+    /// How many processes.
+    pub n: u32,
+    /// The seed.
+    pub seed: u64,
+    /// What of the experiment broke an assumption of the algorithm.
+    pub broken_assumptions: Vec<String>,
+    /// What the algorithm promises while its assumptions hold.
+    pub promised: Vec<Property>,
+    /// What was watched.
+    pub watched: Vec<Property>,
+    /// What happened.
+    pub outcome: Outcome,
+}
+
+/// How bad the worst broken promise is. What an algorithm does not promise is reported, not failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// No promise was broken.
+    Fine,
+    /// The run was cut off before every promise could show.
+    Undecided,
+    /// Something promised did not happen.
+    Liveness,
+    /// Something happened that must never happen.
+    Safety,
+}
+
+impl Report {
+    /// How bad the worst broken promise is.
+    pub fn severity(&self) -> Severity {
+        let promised = self.outcome.verdicts.iter().filter(|(property, _)| self.promised.contains(property));
+        let severities = promised.map(|(property, verdict)| match verdict {
+            Verdict::Held => Severity::Fine,
+            Verdict::Undecided => Severity::Undecided,
+            Verdict::Violated(_) if property.is_safety() => Severity::Safety,
+            Verdict::Violated(_) => Severity::Liveness,
+        });
+        severities.max().unwrap_or(Severity::Fine)
+    }
+
+    /// The report as JSON. Everything in it is reproducible.
+    pub fn json(&self) -> Map<String, Value> {
+        let outcome = &self.outcome;
+        let mut object = Map::new();
+        let mut put = |key: &str, value: Value| drop(object.insert(key.to_string(), value));
+        put("algorithm", json!(self.algorithm));
+        put("n", json!(self.n));
+        put("seed", json!(self.seed));
+        put("events", json!(outcome.events));
+        put("duration", json!(in_delta(outcome.end)));
+        put("ending", json!(ending_name(outcome.ending)));
+        put("unexpected", json!(outcome.unexpected));
+        put("assumptions_broken", json!(self.broken_assumptions));
+        put("watched", json!(self.watched.iter().map(|property| property.name()).collect::<Vec<_>>()));
+        put("promised", json!(self.promised.iter().map(|property| property.name()).collect::<Vec<_>>()));
+        put("properties", verdict_names(&outcome.verdicts));
+        put("violations", violations(&outcome.verdicts));
+        let costs = &outcome.costs;
+        match self.family {
+            Family::Mutex => {
+                let costs = serde_json::to_value(costs).expect("costs are plain data");
+                let Value::Object(costs) = costs else { unreachable!("a structure becomes an object") };
+                object.extend(costs);
+            }
+            Family::Election => {
+                put("leader", json!(outcome.election.leader().map(|leader| leader.number())));
+                put("turnaround", json!(outcome.election.turnaround().map(in_delta)));
+                put("messages", json!(costs.messages));
+                put("messages_by_kind", json!(costs.messages_by_kind));
+                put("bytes", json!(costs.bytes));
+            }
+            Family::Detector => {
+                let detection = &outcome.detection;
+                put("messages", json!(costs.messages));
+                put("bytes", json!(costs.bytes));
+                put("detection_time", json!(detection.detection_time.summary(DELTA as f64)));
+                put("false_suspicions", json!(detection.false_suspicions));
+                put("corrections", json!(detection.corrections));
+            }
+        }
+        object
+    }
+}
+
+/// The name of an ending.
+pub fn ending_name(ending: Ending) -> &'static str {
+    match ending {
+        Ending::Quiet => "quiet",
+        Ending::Finished => "finished",
+        Ending::Stalled => "stalled",
+        Ending::CutOff => "cut-off",
+    }
+}
+
+fn verdict_names(verdicts: &[(Property, Verdict)]) -> Value {
+    let name = |verdict: &Verdict| match verdict {
+        Verdict::Held => "held",
+        Verdict::Violated(_) => "violated",
+        Verdict::Undecided => "undecided",
+    };
+    verdicts.iter().map(|(property, verdict)| (property.name().to_string(), json!(name(verdict)))).collect()
+}
+
+fn violations(verdicts: &[(Property, Verdict)]) -> Value {
+    verdicts
+        .iter()
+        .filter_map(|(property, verdict)| match verdict {
+            Verdict::Violated(violation) => {
+                Some(json!({ "property": property.name(), "at": in_delta(violation.at), "why": violation.why }))
+            }
+            Verdict::Held | Verdict::Undecided => None,
+        })
+        .collect()
+}

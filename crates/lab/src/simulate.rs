@@ -1,0 +1,530 @@
+//! One run in virtual time: what happens next is determined by a seed.
+//!
+//! Discrete events in integer ticks. The same plan gives the same run to the byte, on every machine: nothing here reads a
+//! clock, and chance comes from [`Chance`] alone.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use quorate_core::clock::Number;
+use quorate_core::id::Id;
+use quorate_core::process::{Effect, Effects, Event, Notice, Process, Ticks};
+use quorate_core::setting::Group;
+use quorate_core::trace::{Label, Record, Recorded, Sequence, What, timer_name};
+
+use crate::agenda::Agenda;
+use crate::application::{Application, Wishes};
+use crate::network::{Conditions, Fate, Network, Partition};
+use crate::observer::{Ending, Observer, Outcome, Watch};
+use crate::random::{Chance, mix};
+use crate::time::DELTA;
+use crate::world::{Create, World};
+
+/// What shall happen in a run, apart from what the processes do.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// Determines everything that is left to chance.
+    pub seed: u64,
+    /// What the network is like.
+    pub conditions: Conditions,
+    /// What befalls processes.
+    pub faults: Vec<Fault>,
+    /// How far clocks may be off, in parts per million. Each process gets a drift of its own within it.
+    pub drift_ppm: u32,
+    /// Whether every process is told of every crash, when all that the crashed one sent has arrived.
+    pub detector: bool,
+    /// When to stop at the latest.
+    pub until: Option<Ticks>,
+    /// Whether the algorithm never falls silent, so that the run is over when the applications are done.
+    pub restless: bool,
+    /// What to watch.
+    pub watch: Watch,
+}
+
+/// What befalls a process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fault {
+    /// It never starts.
+    AbsentFromTheBeginning(Id),
+    /// It crashes.
+    Crash(Id, Ticks),
+    /// It begins another life.
+    Restart(Id, Ticks),
+    /// It does nothing between these times, and then goes on as if nothing had been.
+    Pause(Id, Ticks, Ticks),
+}
+
+/// After so many δ, times the number of processes, without an entry while somebody waits, the network is healed; after as many
+/// again the run is given up.
+const PATIENCE: Ticks = 1_000 * DELTA;
+
+/// How often progress is reported, in events.
+const PROGRESS_INTERVAL: u64 = 1 << 16;
+
+/// Runs processes and applications to the end.
+///
+/// `progress` is told now and then how many events there were and how many requests were served.
+pub fn run<P, A>(
+    plan: &Plan,
+    group: &Arc<Group>,
+    create: Create<P>,
+    application: A,
+    observer: Observer<'_>,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Outcome
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Application<P>,
+{
+    Simulation::new(plan, group, create, application, observer).run(progress)
+}
+
+struct Simulation<'a, 'o, P: Process, A: Application<P>> {
+    plan: &'a Plan,
+    group: &'a Arc<Group>,
+    world: World<P>,
+    application: A,
+    network: Network,
+    agenda: Agenda<Due<P, A::Alarm>>,
+    observer: Observer<'o>,
+    chance: Chance,
+    hosts: Vec<Host<P, A::Alarm>>,
+    effects: Option<Effects<P>>,
+    wishes: Wishes<A::Alarm>,
+    sequence: Sequence,
+    generation: u64,
+    events: u64,
+    patience_from: Ticks,
+}
+
+/// What the simulator keeps of a process, beside the process.
+struct Host<P: Process, A> {
+    paused: bool,
+    /// What came while it was paused.
+    held_back: Vec<Due<P, A>>,
+    /// The armed timers, each with the number of the setting that counts.
+    timers: BTreeMap<P::Timer, u64>,
+    /// How far its clock is off, in parts per million.
+    drift_ppm: i64,
+}
+
+/// Something that is due.
+enum Due<P: Process, A> {
+    Deliver {
+        from: Id,
+        to: Id,
+        sequence: Sequence,
+        message: P::Message,
+    },
+    Timeout {
+        id: Id,
+        timer: P::Timer,
+        generation: u64,
+    },
+    Alarm {
+        id: Id,
+        alarm: A,
+    },
+    Poke(Box<Poke>),
+    Notice {
+        id: Id,
+        notice: Notice,
+    },
+    /// The fault of this number in the plan.
+    Fault(usize),
+    Resume(Id),
+    Cut(usize),
+    Mend,
+}
+
+/// An application's message on its way. There are few, so they stay out of what all messages are moved in.
+struct Poke {
+    from: Id,
+    to: Id,
+    sequence: Sequence,
+    stamp: Number,
+}
+
+impl<'a, 'o, P, A> Simulation<'a, 'o, P, A>
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Application<P>,
+{
+    fn new(
+        plan: &'a Plan,
+        group: &'a Arc<Group>,
+        create: Create<P>,
+        application: A,
+        observer: Observer<'o>,
+    ) -> Simulation<'a, 'o, P, A> {
+        let mut chance = Chance::new(mix(plan.seed, 3, 0));
+        let drift = i64::from(plan.drift_ppm);
+        let hosts = Id::all(group.n)
+            .map(|_| Host {
+                paused: false,
+                held_back: Vec::new(),
+                timers: BTreeMap::new(),
+                drift_ppm: chance.within(&(0..=2 * drift as u64)) as i64 - drift,
+            })
+            .collect();
+        Simulation {
+            plan,
+            group,
+            world: World::new(group, create),
+            application,
+            network: Network::new(plan.conditions.clone(), plan.seed),
+            agenda: Agenda::new(),
+            observer,
+            chance,
+            hosts,
+            effects: Some(Effects::<P>::new(Id::new(1))),
+            wishes: Wishes::default(),
+            sequence: 0,
+            generation: 0,
+            events: 0,
+            patience_from: 0,
+        }
+    }
+
+    fn run(mut self, progress: &mut dyn FnMut(u64, u64)) -> Outcome {
+        self.begin();
+        let ending = loop {
+            if self.plan.restless && self.application.is_finished() {
+                break Ending::Finished;
+            }
+            let Some((now, due)) = self.agenda.take() else { break Ending::Quiet };
+            if self.plan.until.is_some_and(|until| now > until) {
+                break Ending::CutOff;
+            }
+            if self.is_stalled(now) {
+                break Ending::Stalled;
+            }
+            self.happen(due);
+            self.events += 1;
+            if self.events.is_multiple_of(PROGRESS_INTERVAL) {
+                progress(self.events, self.observer.entries());
+            }
+        };
+        let now = self.agenda.now();
+        self.observer.finish(ending, now, self.events)
+    }
+
+    fn begin(&mut self) {
+        for (index, cut) in self.plan.conditions.partitions.iter().enumerate() {
+            self.agenda.add(cut.from, Due::Cut(index));
+            self.agenda.add(cut.to, Due::Mend);
+        }
+        for (index, &fault) in self.plan.faults.iter().enumerate() {
+            match fault {
+                Fault::AbsentFromTheBeginning(id) => {
+                    self.world.crash(id);
+                    self.record(id, What::Crashed);
+                }
+                Fault::Crash(_, at) | Fault::Restart(_, at) | Fault::Pause(_, at, _) => {
+                    self.agenda.add(at, Due::Fault(index));
+                }
+            }
+        }
+        for id in Id::all(self.group.n) {
+            if self.world.is_alive(id) {
+                self.act(id, false, |world, effects| world.start(id, effects));
+            } else if self.plan.detector {
+                self.announce(Notice::Suspect(id), id, 0);
+            }
+        }
+        self.application.begin(&mut self.wishes);
+        self.grant_wishes();
+    }
+
+    /// Whether nobody has been served for so long that nobody will be. The network gets a chance to heal first.
+    fn is_stalled(&mut self, now: Ticks) -> bool {
+        let since = self.observer.last_entry().max(self.patience_from);
+        if self.observer.waiting() == 0 {
+            self.patience_from = now;
+            return false;
+        }
+        if now - since < PATIENCE * Ticks::from(self.group.n) {
+            return false;
+        }
+        self.patience_from = now;
+        let curable = self.network.is_faulty();
+        self.network.heal();
+        !curable
+    }
+
+    fn happen(&mut self, due: Due<P, A::Alarm>) {
+        if let Some(id) = due.process() {
+            if !self.world.is_alive(id) {
+                return self.miss(due);
+            }
+            let host = &mut self.hosts[id.index()];
+            if host.paused {
+                return host.held_back.push(due);
+            }
+        }
+        match due {
+            Due::Deliver { from, to, sequence, message } => {
+                if self.observer.sees_messages() {
+                    self.record(to, What::Received { from, sequence, label: Label::of(&message) });
+                }
+                self.step(to, Event::Receive { from, message }, false);
+            }
+            Due::Timeout { id, timer, generation } => self.time_out(id, timer, generation),
+            Due::Alarm { id, alarm } => {
+                if let Some(input) = self.application.wake(id, alarm, &mut self.wishes) {
+                    self.input(id, input);
+                }
+                self.grant_wishes();
+            }
+            Due::Poke(poke) => {
+                let Poke { from, to, sequence, stamp } = *poke;
+                self.record(to, What::Heard { from, sequence });
+                if let Some(input) = A::observe(stamp) {
+                    self.input(to, input);
+                }
+                self.application.poked(to, &mut self.wishes);
+                self.grant_wishes();
+            }
+            Due::Notice { id, notice } => {
+                match notice {
+                    Notice::Suspect(of) => self.record(id, What::Told { of, alive: false }),
+                    Notice::Trust(of) => self.record(id, What::Told { of, alive: true }),
+                    Notice::Leader(_) => {}
+                }
+                self.step(id, Event::Notice(notice), false);
+            }
+            Due::Fault(index) => self.befall(self.plan.faults[index]),
+            Due::Resume(id) => self.resume(id),
+            Due::Cut(index) => {
+                let cut = &self.plan.conditions.partitions[index];
+                self.each_hears(|id| What::Partitioned { part: part_number(cut, id) });
+            }
+            Due::Mend => self.each_hears(|_| What::Healed),
+        }
+    }
+
+    /// Something was due at a process that is dead.
+    fn miss(&mut self, due: Due<P, A::Alarm>) {
+        match due {
+            Due::Deliver { from, to, sequence, message } => {
+                if self.observer.sees_messages() {
+                    self.record(from, What::Lost { to, sequence, label: Label::of(&message) });
+                }
+            }
+            Due::Timeout { .. }
+            | Due::Alarm { .. }
+            | Due::Poke(_)
+            | Due::Notice { .. }
+            | Due::Fault(_)
+            | Due::Resume(_)
+            | Due::Cut(_)
+            | Due::Mend => {}
+        }
+    }
+
+    fn time_out(&mut self, id: Id, timer: P::Timer, generation: u64) {
+        let timers = &mut self.hosts[id.index()].timers;
+        if timers.get(&timer) == Some(&generation) {
+            timers.remove(&timer);
+            if self.observer.sees_messages() {
+                self.record(id, What::TimedOut { timer: timer_name(&timer) });
+            }
+            self.step(id, Event::Timeout(timer), false);
+        }
+    }
+
+    fn befall(&mut self, fault: Fault) {
+        match fault {
+            Fault::AbsentFromTheBeginning(_) => {}
+            Fault::Crash(id, _) => self.crash(id),
+            Fault::Restart(id, _) => self.restart(id),
+            Fault::Pause(id, _, to) => {
+                if self.world.is_alive(id) && !self.hosts[id.index()].paused {
+                    self.hosts[id.index()].paused = true;
+                    self.record(id, What::Paused);
+                    self.agenda.add(to, Due::Resume(id));
+                }
+            }
+        }
+    }
+
+    fn crash(&mut self, id: Id) {
+        if !self.world.is_alive(id) {
+            return;
+        }
+        self.world.crash(id);
+        self.record(id, What::Crashed);
+        let host = &mut self.hosts[id.index()];
+        host.timers.clear();
+        host.paused = false;
+        for due in std::mem::take(&mut host.held_back) {
+            self.miss(due);
+        }
+        self.application.crashed(id);
+        if self.plan.detector {
+            self.announce(Notice::Suspect(id), id, self.plan.conditions.delay.bound() + 1);
+        }
+    }
+
+    fn restart(&mut self, id: Id) {
+        if self.world.is_alive(id) {
+            return;
+        }
+        self.act(id, false, |world, effects| world.start(id, effects));
+        self.application.restarted(id, &mut self.wishes);
+        self.grant_wishes();
+        if self.plan.detector {
+            self.announce(Notice::Trust(id), id, self.plan.conditions.delay.bound() + 1);
+        }
+    }
+
+    /// Everybody but the one it is about is told.
+    fn announce(&mut self, notice: Notice, about: Id, after: Ticks) {
+        let at = self.agenda.now() + after;
+        for id in about.others(self.group.n) {
+            self.agenda.add(at, Due::Notice { id, notice });
+        }
+    }
+
+    fn resume(&mut self, id: Id) {
+        let host = &mut self.hosts[id.index()];
+        if !host.paused {
+            return;
+        }
+        host.paused = false;
+        let held_back = std::mem::take(&mut host.held_back);
+        self.record(id, What::Resumed);
+        for due in held_back {
+            self.happen(due);
+        }
+    }
+
+    fn each_hears(&mut self, what: impl Fn(Id) -> What) {
+        for id in Id::all(self.group.n) {
+            self.record(id, what(id));
+        }
+    }
+
+    fn input(&mut self, id: Id, input: P::Input) {
+        let what = input.what();
+        let leaving = what == Some(What::Leaving);
+        if let Some(what) = what {
+            self.record(id, what);
+        }
+        self.step(id, Event::Input(input), leaving);
+    }
+
+    fn step(&mut self, id: Id, event: Event<P>, leaving: bool) {
+        self.act(id, leaving, |world, effects| world.happen(id, event, effects));
+    }
+
+    /// Lets a process do something, and carries out what it wants done.
+    fn act(&mut self, id: Id, leaving: bool, action: impl FnOnce(&mut World<P>, &mut Effects<P>)) {
+        let mut effects = self.effects.take().expect("steps do not nest");
+        effects.reset(id);
+        let before = self.world.is_alive(id);
+        action(&mut self.world, &mut effects);
+        if !before {
+            self.record(id, What::Restarted { incarnation: self.world.incarnation(id) });
+        }
+        let mut sent = 0;
+        for effect in effects.drain() {
+            match effect {
+                Effect::Send { to, message } => {
+                    sent += 1;
+                    self.send(id, to, message, leaving);
+                }
+                Effect::SetTimer { timer, after } => {
+                    let wait = self.chance.within(&after);
+                    self.set_timer(id, timer, wait);
+                }
+                Effect::CancelTimer(timer) => {
+                    self.hosts[id.index()].timers.remove(&timer);
+                }
+                Effect::Save(stable) => self.world.save(id, stable),
+                Effect::Output(output) => {
+                    if let Some(what) = output.what() {
+                        self.record(id, what);
+                    }
+                    self.application.hear(id, &output, &mut self.wishes);
+                }
+                Effect::Unexpected { from, why } => {
+                    self.record(id, What::Unexpected { from, why: why.into() });
+                }
+            }
+        }
+        self.effects = Some(effects);
+        if leaving {
+            self.observer.exited(sent);
+        }
+        self.grant_wishes();
+    }
+
+    fn set_timer(&mut self, id: Id, timer: P::Timer, wait: Ticks) {
+        self.generation += 1;
+        let host = &mut self.hosts[id.index()];
+        host.timers.insert(timer.clone(), self.generation);
+        let drifted = i128::from(wait) * (1_000_000 + i128::from(host.drift_ppm)) / 1_000_000;
+        let at = self.agenda.now().saturating_add(drifted.max(0) as Ticks);
+        self.agenda.add(at, Due::Timeout { id, timer, generation: self.generation });
+    }
+
+    fn send(&mut self, from: Id, to: Id, message: P::Message, leaving: bool) {
+        self.sequence += 1;
+        let sequence = self.sequence;
+        self.observer.sent(&message, leaving);
+        if self.observer.sees_messages() {
+            self.record(from, What::Sent { to, sequence, label: Label::of(&message) });
+        }
+        match self.network.send(from, to, self.agenda.now()) {
+            Fate::Lost => {
+                if self.observer.sees_messages() {
+                    self.record(from, What::Lost { to, sequence, label: Label::of(&message) });
+                }
+            }
+            Fate::Arrives(at) => self.agenda.add(at, Due::Deliver { from, to, sequence, message }),
+            Fate::ArrivesTwice(first, second) => {
+                self.agenda.add(first, Due::Deliver { from, to, sequence, message: message.clone() });
+                self.agenda.add(second, Due::Deliver { from, to, sequence, message });
+            }
+        }
+    }
+
+    fn grant_wishes(&mut self) {
+        let now = self.agenda.now();
+        for (id, after, alarm) in self.wishes.alarms.drain(..) {
+            self.agenda.add(now.saturating_add(after), Due::Alarm { id, alarm });
+        }
+        for (from, to) in std::mem::take(&mut self.wishes.pokes) {
+            self.sequence += 1;
+            let sequence = self.sequence;
+            let stamp = A::stamp(self.world.process(from));
+            self.record(from, What::Poked { to, sequence });
+            let at = self.network.poke(from, to, now);
+            self.agenda.add(at, Due::Poke(Box::new(Poke { from, to, sequence, stamp })));
+        }
+    }
+
+    fn record(&mut self, process: Id, what: What) {
+        self.observer.observe(&Record { at: self.agenda.now(), process, what });
+    }
+}
+
+impl<P: Process, A> Due<P, A> {
+    /// At whom it is due, if at one process that must be alive and awake for it.
+    fn process(&self) -> Option<Id> {
+        match self {
+            Due::Deliver { to: id, .. } | Due::Timeout { id, .. } | Due::Alarm { id, .. } | Due::Notice { id, .. } => {
+                Some(*id)
+            }
+            Due::Poke(poke) => Some(poke.to),
+            Due::Fault(_) | Due::Resume(_) | Due::Cut(_) | Due::Mend => None,
+        }
+    }
+}
+
+/// The part of a cut network a process is in; who is in none is alone in one of its own, after the others.
+fn part_number(cut: &Partition, id: Id) -> u32 {
+    let part = cut.part(id).unwrap_or(cut.parts.len() + id.number() as usize);
+    u32::try_from(part).unwrap_or(u32::MAX)
+}

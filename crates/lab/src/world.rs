@@ -1,0 +1,86 @@
+//! The processes of a run: who lives, in which life, with what on its disk.
+//!
+//! The one place where the laboratory steps a process. What is to happen next is somebody else's choice: one seeded choice in
+//! [`simulate`](crate::simulate).
+
+use std::sync::Arc;
+
+use quorate_core::id::Id;
+use quorate_core::process::{Effects, Event, Process, perform};
+use quorate_core::setting::{Group, Setting};
+
+/// How a process is made, at first and after each crash.
+pub type Create<P> = fn(&Setting) -> P;
+
+/// All processes of a run.
+#[derive(Clone, Debug)]
+pub struct World<P: Process> {
+    group: Arc<Group>,
+    create: Create<P>,
+    nodes: Vec<Node<P>>,
+}
+
+#[derive(Clone, Debug)]
+struct Node<P: Process> {
+    process: P,
+    alive: bool,
+    incarnation: u64,
+    saved: Option<P::Stable>,
+}
+
+impl<P: Process> World<P> {
+    /// A group of processes, none of which has started.
+    pub fn new(group: &Arc<Group>, create: Create<P>) -> World<P> {
+        let nodes = Id::all(group.n)
+            .map(|id| Node { process: create(&Setting::new(id, group)), alive: true, incarnation: 0, saved: None })
+            .collect();
+        World { group: Arc::clone(group), create, nodes }
+    }
+
+    /// How many processes there are.
+    pub fn n(&self) -> u32 {
+        self.group.n
+    }
+
+    /// Whether a process lives.
+    pub fn is_alive(&self, id: Id) -> bool {
+        self.nodes[id.index()].alive
+    }
+
+    /// How many lives a process has had, the current one included.
+    pub fn incarnation(&self, id: Id) -> u64 {
+        self.nodes[id.index()].incarnation
+    }
+
+    /// A process, to look at.
+    pub fn process(&self, id: Id) -> &P {
+        &self.nodes[id.index()].process
+    }
+
+    /// Lets a process begin a life. Its effects are added to `effects`.
+    pub fn start(&mut self, id: Id, effects: &mut Effects<P>) {
+        let node = &mut self.nodes[id.index()];
+        node.alive = true;
+        node.incarnation += 1;
+        let start = Event::Start { incarnation: node.incarnation, saved: node.saved.clone() };
+        perform(&mut node.process, start, effects);
+    }
+
+    /// Ends a life. What is left is a process that has not started, and what it had saved.
+    pub fn crash(&mut self, id: Id) {
+        let node = &mut self.nodes[id.index()];
+        node.alive = false;
+        node.process = (self.create)(&Setting::new(id, &self.group));
+    }
+
+    /// Lets an event happen to a process that lives. Its effects are added to `effects`.
+    pub fn happen(&mut self, id: Id, event: Event<P>, effects: &mut Effects<P>) {
+        debug_assert!(self.nodes[id.index()].alive, "nothing happens to the dead");
+        perform(&mut self.nodes[id.index()].process, event, effects);
+    }
+
+    /// Puts something on a process's disk.
+    pub fn save(&mut self, id: Id, stable: P::Stable) {
+        self.nodes[id.index()].saved = Some(stable);
+    }
+}
