@@ -51,12 +51,12 @@ impl Distribution {
                 if values.len() > MOST_EXACT {
                     let mut histogram = Box::new(Histogram::new(3).expect("three digits are possible"));
                     for (&value, &times) in values.iter() {
-                        histogram.saturating_record_n(value, times);
+                        record(&mut histogram, value, times);
                     }
                     self.shape = Shape::Rounded(histogram);
                 }
             }
-            Shape::Rounded(histogram) => histogram.saturating_record_n(value, times),
+            Shape::Rounded(histogram) => record(histogram, value, times),
         }
     }
 
@@ -103,6 +103,10 @@ impl Distribution {
             max: scaled(self.max),
         })
     }
+}
+
+fn record(histogram: &mut Histogram<u64>, value: u64, times: u64) {
+    histogram.record_n(value, times).expect("the histogram grows to the size of its values");
 }
 
 /// What people want to know of a distribution.

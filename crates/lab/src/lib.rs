@@ -7,12 +7,15 @@
 //! | [`world`], [`network`], [`application`] | the processes; the channels between them; what their applications do |
 //! | [`property`] | what is demanded of a run, one small automaton each |
 //! | [`observer`], [`cost`], [`distribution`] | who watches a run; what it costs; how that is summed up |
+//! | [`compare`] | all algorithms side by side, published and measured |
 //! | [`report`] | what came of it, for programs |
 //! | [`conversation`] | a run in words |
+//! | [`violation`] | majority voting's chance of letting two in |
 //! | [`agenda`], [`random`], [`time`] | what is due next; seeded chance; ticks and δ |
 
 pub mod agenda;
 pub mod application;
+pub mod compare;
 pub mod conversation;
 pub mod cost;
 pub mod distribution;
@@ -24,4 +27,5 @@ pub mod random;
 pub mod report;
 pub mod simulate;
 pub mod time;
+pub mod violation;
 pub mod world;

@@ -1,0 +1,263 @@
+//! What the command takes. Help texts, completions and man pages are made from this.
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::builder::PossibleValuesParser;
+use clap::error::ErrorKind;
+use clap::{Args, Parser, Subcommand};
+use quorate_core::catalog::ENTRIES;
+use quorate_core::clock::{Fence, Number};
+use quorate_core::id::Id;
+use quorate_core::mutex::voting_set::SetsKind;
+use quorate_core::process::Ticks;
+use quorate_lab::application::Workload;
+use quorate_lab::network::{Delay, Order, Partition};
+use quorate_lab::simulate::Fault;
+
+use crate::parse;
+
+/// Distributed mutual exclusion and leader election, from the textbook to production.
+///
+/// Every algorithm of the field as one state machine: simulated under faults, measured, and compared with what the
+/// literature says of it. Times are in message delays δ; processes are numbered 1 to n.
+#[derive(Parser, Debug)]
+#[command(name = "quorate", version, max_term_width = 100)]
+#[command(
+    after_help = "Exit codes: 0 fine, 1 failed, 2 usage, 10 safety violated, 11 liveness violated, 12 not decided."
+)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    /// Print JSON, for programs
+    #[arg(long, global = true)]
+    pub(crate) json: bool,
+
+    /// Show no progress and no warnings
+    #[arg(long, short, global = true)]
+    pub(crate) quiet: bool,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    /// Run an algorithm once, by a seed: the conversation, costs and verdicts
+    Sim(Box<Sim>),
+    /// All algorithms side by side: published costs beside measured ones
+    Compare(Compare),
+    /// The catalogue: assumptions, promises, costs, options, papers
+    Algorithms(Algorithms),
+    /// Who asks whom in algorithms that vote, and whether the published conditions hold
+    VotingSets(VotingSetsArguments),
+    /// Majority voting's chance of letting two in when coordinators forget their votes
+    Violation(Violation),
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+    /// Print the man page, or write the pages of all commands into a directory
+    Man {
+        /// Write one page per command into this directory
+        directory: Option<PathBuf>,
+    },
+}
+
+fn algorithm_names() -> PossibleValuesParser {
+    PossibleValuesParser::new(ENTRIES.iter().map(|entry| entry.name))
+}
+
+fn group_size() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=i64::from(Fence::MOST_PROCESSES))
+}
+
+/// Run an algorithm once, by a seed: the conversation, costs and verdicts.
+///
+/// The same seed and options give the same run. A short run is shown as a conversation. What the algorithm does not
+/// promise is reported, not failed; what it promises and breaks decides the exit code.
+#[derive(Args, Debug)]
+pub(crate) struct Sim {
+    /// The algorithm; `quorate algorithms` describes them
+    #[arg(value_parser = algorithm_names(), hide_possible_values = true)]
+    pub(crate) algorithm: String,
+
+    /// How many processes, the coordinator included
+    #[arg(short, value_name = "N", default_value_t = 5, value_parser = group_size())]
+    pub(crate) n: u32,
+
+    /// No request beyond this many, in all, is made
+    #[arg(long, value_name = "E", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) entries: u64,
+
+    /// Determines everything that is left to chance
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+
+    /// How long messages take: constant:T, uniform:T..T, exponential:MEAN or per-link:T..T
+    #[arg(long, value_name = "DELAY", default_value = "constant:1", value_parser = parse::delay)]
+    pub(crate) delay: Delay,
+
+    /// Whether messages between two processes arrive in order; by default if the algorithm needs it
+    #[arg(long, value_name = "fifo|any", value_parser = parse::order)]
+    pub(crate) order: Option<Order>,
+
+    /// Who asks when: alone, contended, poisson:RATE or causal
+    #[arg(long, value_name = "WORKLOAD", default_value = "contended", value_parser = parse::workload)]
+    pub(crate) workload: Workload,
+
+    /// A request of process ID at TIME, in place of a workload; repeat for more
+    #[arg(long, value_name = "ID@TIME", value_parser = parse::id_at, conflicts_with = "workload")]
+    pub(crate) ask: Vec<(Id, Ticks)>,
+
+    /// Let the Lamport clock of a process begin at a number; repeat for more
+    #[arg(long, value_name = "ID=NUMBER", value_parser = parse::clock)]
+    pub(crate) clock: Vec<(Id, Number)>,
+
+    /// How long each stays inside
+    #[arg(long, value_name = "TIME", default_value = "1", value_parser = parse::time)]
+    pub(crate) cs: Ticks,
+
+    /// The chance that a request is taken back, after up to 4 δ
+    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse::probability)]
+    pub(crate) withdraw: f64,
+
+    /// The chance that a message is lost
+    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse::probability)]
+    pub(crate) loss: f64,
+
+    /// The chance that a message arrives twice
+    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse::probability)]
+    pub(crate) duplicate: f64,
+
+    /// A process crashes at a time, or is dead from the beginning; repeat for more
+    #[arg(long, value_name = "ID[@TIME]", value_parser = parse::crash)]
+    pub(crate) crash: Vec<Fault>,
+
+    /// A crashed process begins another life; repeat for more
+    #[arg(long, value_name = "ID@TIME", value_parser = parse::restart)]
+    pub(crate) restart: Vec<Fault>,
+
+    /// A process does nothing for a while; repeat for more
+    #[arg(long, value_name = "ID@FROM..TO", value_parser = parse::pause)]
+    pub(crate) pause: Vec<Fault>,
+
+    /// The network is cut for a while, as in 1,2/3,4,5@10..20; what crosses the cut arrives after it; repeat for more
+    #[arg(long, value_name = "PARTS@FROM..TO", value_parser = parse::partition)]
+    pub(crate) partition: Vec<Partition>,
+
+    /// Clocks are off by up to this many parts per million
+    #[arg(long, value_name = "PPM", default_value_t = 0, value_parser = clap::value_parser!(u32).range(..=500_000))]
+    pub(crate) drift: u32,
+
+    /// What the processes take for the longest delay; by default the truth, or 8 means where there is none
+    #[arg(long, value_name = "TIME", value_parser = parse::time)]
+    pub(crate) bound: Option<Ticks>,
+
+    /// Whether a perfect failure detector tells everybody of crashes; by default if the algorithm needs it
+    #[arg(long, value_name = "none|perfect", value_parser = parse::detector)]
+    pub(crate) detector: Option<bool>,
+
+    /// The voting sets, for algorithms that have them: grid, plane or best
+    #[arg(long, value_name = "KIND", value_parser = ["grid", "plane", "best"], hide_possible_values = true)]
+    pub(crate) sets: Option<String>,
+
+    /// An option of the algorithm; repeat for more
+    #[arg(long, value_name = "KEY=VALUE", value_parser = parse::option)]
+    pub(crate) option: Vec<(String, String)>,
+
+    /// Who starts the election; by default the smallest that lives
+    #[arg(long, value_name = "ID[,ID…]", value_delimiter = ',', value_parser = parse::id)]
+    pub(crate) starter: Vec<Id>,
+
+    /// Stop at this time at the latest
+    #[arg(long, value_name = "TIME", value_parser = parse::time)]
+    pub(crate) until: Option<Ticks>,
+
+    /// Write every record as a line of JSON into a file; times are in millionths of δ
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
+}
+
+/// All algorithms side by side: published costs beside measured ones.
+///
+/// One row for each published figure, with the documents that state it; a star where the measurement differs.
+#[derive(Args, Debug)]
+pub(crate) struct Compare {
+    /// The sizes of the group to compare at
+    #[arg(short, value_name = "N,…", value_delimiter = ',', default_value = "3,5,9,25",
+          value_parser = clap::value_parser!(u32).range(2..=1000))]
+    pub(crate) n: Vec<u32>,
+}
+
+/// The catalogue: assumptions, promises, costs, options, papers.
+#[derive(Args, Debug)]
+pub(crate) struct Algorithms {
+    /// Only these, in full
+    #[arg(value_parser = algorithm_names(), hide_possible_values = true)]
+    pub(crate) algorithm: Vec<String>,
+}
+
+/// Who asks whom in algorithms that vote, and whether the published conditions hold.
+#[derive(Args, Debug)]
+pub(crate) struct VotingSetsArguments {
+    /// How many processes
+    #[arg(short, value_name = "N", value_parser = group_size())]
+    pub(crate) n: u32,
+
+    /// Row and column of a grid, a finite projective plane, or the smallest we can construct
+    #[arg(long, value_name = "grid|plane|best", default_value = "grid", value_parser = parse::sets)]
+    pub(crate) kind: SetsKind,
+}
+
+/// Majority voting's chance of letting two in when coordinators forget their votes.
+///
+/// The published formula, the exact probability that a second process can collect enough votes, and a simulation with the
+/// algorithm itself, side by side.
+#[derive(Args, Debug)]
+pub(crate) struct Violation {
+    /// How many coordinators there are
+    #[arg(long, value_name = "N")]
+    pub(crate) coordinators: u32,
+
+    /// How many votes let one in: more than half
+    #[arg(long, value_name = "M")]
+    pub(crate) votes: u32,
+
+    /// How long a coordinator runs before it crashes, as in 1h
+    #[arg(long, value_name = "DURATION", value_parser = parse::duration)]
+    pub(crate) uptime: u64,
+
+    /// How long the time is in which a crash makes it forget its vote, as in 30s
+    #[arg(long, value_name = "DURATION", value_parser = parse::duration)]
+    pub(crate) reset: u64,
+
+    /// How often to try in the simulation
+    #[arg(long, value_name = "K", default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) trials: u64,
+
+    /// Determines the simulation
+    #[arg(long, value_name = "S", default_value_t = 1)]
+    pub(crate) seed: u64,
+}
+
+/// The arguments of this process; or, when there is nothing more to do, the exit code.
+pub(crate) fn parse() -> Result<Arguments, ExitCode> {
+    Arguments::try_parse().map_err(|error| match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            // Nobody is left to tell if this fails.
+            let _ = error.print();
+            ExitCode::from(u8::from(error.use_stderr()) * 2)
+        }
+        _ => {
+            anstream::eprintln!("quorate: {}", one_line(&error.render().to_string()));
+            ExitCode::from(2)
+        }
+    })
+}
+
+/// An error of the parser as one line: without the reminder of the usage, which `--help` shows.
+fn one_line(rendered: &str) -> String {
+    let told = rendered.lines().take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"));
+    let words: Vec<&str> = told.flat_map(str::split_whitespace).collect();
+    words.join(" ").trim_start_matches("error: ").to_string()
+}

@@ -1,0 +1,64 @@
+//! `quorate compare`: all algorithms side by side, published costs beside measured ones.
+
+use std::process::ExitCode;
+
+use quorate_core::catalog::{ENTRIES, Family};
+use quorate_lab::compare::{Cell, Row, compare, measure_name};
+use serde_json::json;
+
+use crate::arguments::Compare;
+use crate::failure::Failure;
+use crate::output::{BAD, HEADING, Table, Terminal, number, styled};
+
+pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let steps = ENTRIES.len() * arguments.n.len();
+    let mut bar = terminal.progress(steps as u64, "measured");
+    let mut done = 0;
+    let mut step = || {
+        done += 1;
+        bar.set(done, "");
+    };
+    let mutex = compare(Family::Mutex, &arguments.n, &mut step)?;
+    let election = compare(Family::Election, &arguments.n, &mut step)?;
+    drop(bar);
+    if terminal.is_json() {
+        terminal.print_json(&json!({ "mutex": mutex, "election": election }))?;
+    } else {
+        let text = [
+            section("Mutual exclusion", "messages, and delays in δ; each use is an entry and an exit", &mutex),
+            section("Election", "messages", &election),
+            "published → measured; * where they differ; – where there is nothing to compare or to measure\n".into(),
+            "A to E are the documents, see `quorate algorithms`; other names are papers\n".into(),
+        ];
+        terminal.print(&text.concat())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn section(title: &str, unit: &str, rows: &[Row]) -> String {
+    let mut table = Table::new(3);
+    let sizes = rows.first().into_iter().flat_map(|row| &row.cells).map(|cell| format!("n = {}", cell.n));
+    table.row(["".into(), "".into(), "published".into()].into_iter().chain(sizes).collect::<Vec<String>>());
+    let mut last = "";
+    for row in rows {
+        let name = if row.algorithm == last { String::new() } else { styled(HEADING, row.algorithm) };
+        last = row.algorithm;
+        let published = match (row.formula, row.sources) {
+            (Some(formula), Some(sources)) => format!("{formula} ({sources})"),
+            (None, _) | (_, None) => "–".to_string(),
+        };
+        let cells = row.cells.iter().map(cell);
+        table.row([name, measure_name(row.measure).to_string(), published].into_iter().chain(cells));
+    }
+    format!("{} ({unit})\n{}\n", styled(HEADING, title), table.render())
+}
+
+fn cell(cell: &Cell) -> String {
+    let measured = cell.measured.map_or("–".to_string(), number);
+    let published = match (cell.published, cell.published_most) {
+        (Some(least), Some(most)) => format!("{}..{} → ", number(least), number(most)),
+        (Some(value), None) => format!("{} → ", number(value)),
+        (None, _) => String::new(),
+    };
+    if cell.differs { styled(BAD, &format!("{published}{measured} *")) } else { format!("{published}{measured}  ") }
+}

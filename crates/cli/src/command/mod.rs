@@ -1,0 +1,8 @@
+//! One file a command.
+
+pub(crate) mod algorithms;
+pub(crate) mod compare;
+pub(crate) mod definitions;
+pub(crate) mod sim;
+pub(crate) mod violation;
+pub(crate) mod voting_sets;

@@ -1,0 +1,67 @@
+//! `quorate violation`: majority voting's chance of letting two in.
+
+use std::num::NonZeroU64;
+use std::process::ExitCode;
+
+use quorate_lab::violation::Voting;
+use serde_json::json;
+
+use crate::arguments::Violation;
+use crate::failure::Failure;
+use crate::output::{Table, Terminal, number};
+
+pub(crate) fn run(arguments: &Violation, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let voting = Voting::new(arguments.coordinators, arguments.votes, arguments.uptime, arguments.reset)?;
+    let trials = NonZeroU64::new(arguments.trials).ok_or_else(|| Failure::Usage("trials: at least 1".to_string()))?;
+    let mut bar = terminal.progress(arguments.trials, "trials");
+    let simulated = voting.simulate(trials, arguments.seed, &mut |done| bar.set(done, ""));
+    drop(bar);
+    if terminal.is_json() {
+        terminal.print_json(&json!({
+            "coordinators": voting.coordinators(),
+            "votes": voting.votes(),
+            "reset_probability": voting.reset_probability(),
+            "forgotten_needed_by_formula": voting.forgotten_needed_by_formula(),
+            "forgotten_needed": voting.forgotten_needed(),
+            "formula": voting.formula(),
+            "exact": voting.exact(),
+            "simulated": simulated.probability,
+            "simulated_interval": [simulated.interval.0, simulated.interval.1],
+            "violations": simulated.violations,
+            "trials": simulated.trials,
+            "seed": arguments.seed,
+        }))?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut table = Table::new(3);
+    let row = |name: &str, probability: f64, note: String| [name.to_string(), number(probability), note];
+    table.row(row(
+        "formula",
+        voting.formula(),
+        format!("as published: at least {} of {} voters forget", voting.forgotten_needed_by_formula(), voting.votes()),
+    ));
+    table.row(row(
+        "exact",
+        voting.exact(),
+        format!("a second process finds {} votes: at least {} forget", voting.votes(), voting.forgotten_needed()),
+    ));
+    table.row(row(
+        "simulated",
+        simulated.probability,
+        format!(
+            "{} of {} runs; between {} and {} with 95 %",
+            simulated.violations,
+            simulated.trials,
+            number(simulated.interval.0),
+            number(simulated.interval.1)
+        ),
+    ));
+    let heading = format!(
+        "{} coordinators, {} votes; each forgets with probability {} while somebody is inside\n\n",
+        voting.coordinators(),
+        voting.votes(),
+        number(voting.reset_probability())
+    );
+    terminal.print(&(heading + &table.render()))?;
+    Ok(ExitCode::SUCCESS)
+}

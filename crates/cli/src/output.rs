@@ -1,0 +1,158 @@
+//! What people and programs see: text with colours where a terminal shows them, JSON, progress, warnings.
+
+use std::io::{self, IsTerminal, Write};
+use std::time::{Duration, Instant};
+
+use anstyle::{AnsiColor, Style};
+use indicatif::{ProgressBar, ProgressStyle};
+use serde::Serialize;
+
+/// Where the command writes.
+pub(crate) struct Terminal {
+    out: anstream::AutoStream<io::Stdout>,
+    json: bool,
+    quiet: bool,
+}
+
+pub(crate) const HEADING: Style = Style::new().bold();
+pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
+pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
+pub(crate) const DIM: Style = Style::new().dimmed();
+
+impl Terminal {
+    pub(crate) fn new(json: bool, quiet: bool) -> Terminal {
+        Terminal { out: anstream::AutoStream::auto(io::stdout()), json, quiet }
+    }
+
+    /// Whether to print JSON instead of text.
+    pub(crate) fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Prints text.
+    pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
+        self.out.write_all(text.as_bytes())?;
+        self.out.flush()
+    }
+
+    /// Prints a value as JSON.
+    pub(crate) fn print_json(&mut self, value: &impl Serialize) -> io::Result<()> {
+        let mut text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
+        text.push('\n');
+        self.print(&text)
+    }
+
+    /// Says something that is not the result.
+    pub(crate) fn warn(&self, text: &str) {
+        if !self.quiet {
+            anstream::eprintln!("quorate: {text}");
+        }
+    }
+
+    /// Says why the command failed.
+    pub(crate) fn complain(&self, text: &str) {
+        anstream::eprintln!("quorate: {text}");
+    }
+
+    /// A progress bar that appears when the work takes longer than a second, and only on a terminal.
+    pub(crate) fn progress(&self, length: u64, unit: &'static str) -> Progress {
+        let shown = !self.quiet && io::stderr().is_terminal();
+        Progress { bar: None, shown, since: Instant::now(), length, unit }
+    }
+}
+
+/// A progress bar, when it is time for one.
+pub(crate) struct Progress {
+    bar: Option<ProgressBar>,
+    shown: bool,
+    since: Instant,
+    length: u64,
+    unit: &'static str,
+}
+
+impl Progress {
+    /// Shows how much is done.
+    pub(crate) fn set(&mut self, done: u64, detail: &str) {
+        if !self.shown || self.since.elapsed() < Duration::from_secs(1) {
+            return;
+        }
+        let bar = self.bar.get_or_insert_with(|| {
+            let style = ProgressStyle::with_template("{elapsed_precise} {bar:30} {pos}/{len} {prefix} {msg}");
+            let bar = ProgressBar::new(self.length).with_prefix(self.unit);
+            bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+            bar
+        });
+        bar.set_position(done);
+        bar.set_message(detail.to_string());
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        if let Some(bar) = &self.bar {
+            bar.finish_and_clear();
+        }
+    }
+}
+
+/// Text in a style.
+pub(crate) fn styled(style: Style, text: &str) -> String {
+    format!("{style}{text}{style:#}")
+}
+
+/// A table: columns as wide as their widest cell, the first ones to the left, the rest to the right.
+pub(crate) struct Table {
+    left: usize,
+    rows: Vec<Vec<String>>,
+}
+
+impl Table {
+    /// A table whose first `left` columns are aligned to the left.
+    pub(crate) fn new(left: usize) -> Table {
+        Table { left, rows: Vec::new() }
+    }
+
+    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+        self.rows.push(cells.into_iter().map(Into::into).collect());
+    }
+
+    pub(crate) fn render(&self) -> String {
+        let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let width = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| visible(cell)).max();
+        let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
+        let mut text = String::new();
+        for row in &self.rows {
+            let mut line = String::new();
+            for (column, cell) in row.iter().enumerate() {
+                let padding = " ".repeat(widths[column] - visible(cell));
+                if column > 0 {
+                    line.push_str("  ");
+                }
+                if column < self.left {
+                    line.push_str(cell);
+                    line.push_str(&padding);
+                } else {
+                    line.push_str(&padding);
+                    line.push_str(cell);
+                }
+            }
+            text.push_str(line.trim_end());
+            text.push('\n');
+        }
+        text
+    }
+}
+
+/// How many columns a text takes, without what only colours it.
+fn visible(text: &str) -> usize {
+    anstream::adapter::strip_str(text).to_string().chars().count()
+}
+
+/// A number as people write it: at most four digits after the point, none that say nothing.
+pub(crate) fn number(value: f64) -> String {
+    if value != 0.0 && value.abs() < 0.0001 {
+        return format!("{value:.2e}");
+    }
+    let text = format!("{value:.4}");
+    text.trim_end_matches('0').trim_end_matches('.').to_string()
+}

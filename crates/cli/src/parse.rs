@@ -1,0 +1,207 @@
+//! Text from outside into types that cannot be wrong. Each error names the value and says what is accepted.
+
+use quorate_core::clock::Number;
+use quorate_core::id::Id;
+use quorate_core::mutex::voting_set::SetsKind;
+use quorate_core::process::Ticks;
+use quorate_lab::application::Workload;
+use quorate_lab::network::{Delay, Order, Partition};
+use quorate_lab::simulate::Fault;
+use quorate_lab::time::from_delta;
+
+/// The longest time that is accepted, in δ: far from the end of the clock.
+const LONGEST: f64 = 1e9;
+
+pub(crate) fn id(text: &str) -> Result<Id, String> {
+    let number: u32 = text.parse().map_err(|_| format!("`{text}` is not a process: they are numbered 1 to n"))?;
+    Id::try_from(number).map_err(|_| "there is no process 0: they are numbered 1 to n".to_string())
+}
+
+pub(crate) fn time(text: &str) -> Result<Ticks, String> {
+    match text.parse::<f64>() {
+        Ok(time) if (0.0..=LONGEST).contains(&time) => Ok(from_delta(time)),
+        _ => Err(format!("`{text}` is not a time: a number of δ from 0 to {LONGEST}, as in 2.5")),
+    }
+}
+
+pub(crate) fn probability(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(probability) if (0.0..=1.0).contains(&probability) => Ok(probability),
+        _ => Err(format!("`{text}` is not a probability: a number from 0 to 1")),
+    }
+}
+
+fn range(text: &str) -> Result<(Ticks, Ticks), String> {
+    let (least, most) = text.split_once("..").ok_or_else(|| format!("`{text}` is not a range: as in 0.5..1.5"))?;
+    let (least, most) = (time(least)?, time(most)?);
+    if least > most {
+        return Err(format!("`{text}` is not a range: the first must not be larger than the second"));
+    }
+    Ok((least, most))
+}
+
+pub(crate) fn delay(text: &str) -> Result<Delay, String> {
+    let accepted = "constant:T, uniform:T..T, exponential:MEAN or per-link:T..T";
+    let (kind, value) = text.split_once(':').ok_or_else(|| format!("`{text}` is not a delay: {accepted}"))?;
+    let delay = match kind {
+        "constant" => Delay::Constant(time(value)?),
+        "exponential" => Delay::Exponential(time(value)?),
+        "uniform" => range(value).map(|(least, most)| Delay::Uniform(least, most))?,
+        "per-link" => range(value).map(|(least, most)| Delay::PerLink(least, most))?,
+        _ => return Err(format!("`{text}` is not a delay: {accepted}")),
+    };
+    match delay {
+        Delay::Constant(0) | Delay::Exponential(0) | Delay::Uniform(0, _) | Delay::PerLink(0, _) => {
+            Err(format!("`{text}`: a message takes at least 0.000001 δ"))
+        }
+        possible => Ok(possible),
+    }
+}
+
+pub(crate) fn order(text: &str) -> Result<Order, String> {
+    match text {
+        "fifo" => Ok(Order::Fifo),
+        "any" => Ok(Order::Any),
+        _ => Err(format!("`{text}` is not an order: fifo or any")),
+    }
+}
+
+pub(crate) fn detector(text: &str) -> Result<bool, String> {
+    match text {
+        "perfect" => Ok(true),
+        "none" => Ok(false),
+        _ => Err(format!("`{text}` is not a detector: none or perfect")),
+    }
+}
+
+pub(crate) fn sets(text: &str) -> Result<SetsKind, String> {
+    SetsKind::ALL
+        .into_iter()
+        .find(|kind| kind.name() == text)
+        .ok_or_else(|| format!("`{text}` is not a kind of voting sets: grid, plane or best"))
+}
+
+pub(crate) fn workload(text: &str) -> Result<Workload, String> {
+    let accepted = "alone, contended, poisson:RATE or causal";
+    match (text, text.split_once(':')) {
+        ("alone", _) => Ok(Workload::Alone),
+        ("contended", _) => Ok(Workload::Contended),
+        ("causal", _) => Ok(Workload::Causal),
+        (_, Some(("poisson", rate))) => match rate.parse::<f64>() {
+            Ok(rate) if (1e-6..=1e6).contains(&rate) => Ok(Workload::Poisson(rate)),
+            _ => Err(format!("`{rate}` is not a rate: requests per δ, from 0.000001 to 1000000")),
+        },
+        _ => Err(format!("`{text}` is not a workload: {accepted}")),
+    }
+}
+
+pub(crate) fn id_at(text: &str) -> Result<(Id, Ticks), String> {
+    let (who, when) = text.split_once('@').ok_or_else(|| format!("`{text}`: write ID@TIME, as in 3@10"))?;
+    Ok((id(who)?, time(when)?))
+}
+
+pub(crate) fn crash(text: &str) -> Result<Fault, String> {
+    if text.contains('@') {
+        let (id, at) = id_at(text)?;
+        Ok(Fault::Crash(id, at))
+    } else {
+        id(text).map(Fault::AbsentFromTheBeginning)
+    }
+}
+
+pub(crate) fn restart(text: &str) -> Result<Fault, String> {
+    id_at(text).map(|(id, at)| Fault::Restart(id, at))
+}
+
+pub(crate) fn pause(text: &str) -> Result<Fault, String> {
+    let (who, when) = text.split_once('@').ok_or_else(|| format!("`{text}`: write ID@FROM..TO, as in 3@10..20"))?;
+    let (from, to) = range(when)?;
+    Ok(Fault::Pause(id(who)?, from, to))
+}
+
+pub(crate) fn partition(text: &str) -> Result<Partition, String> {
+    let wrong = || format!("`{text}`: write PARTS@FROM..TO, as in 1,2/3,4,5@10..20");
+    let (who, when) = text.split_once('@').ok_or_else(wrong)?;
+    let (from, to) = range(when)?;
+    let part = |part: &str| part.split(',').map(id).collect::<Result<Vec<_>, _>>();
+    let parts = who.split('/').map(part).collect::<Result<Vec<_>, _>>()?;
+    Ok(Partition { parts, from, to })
+}
+
+pub(crate) fn clock(text: &str) -> Result<(Id, Number), String> {
+    let (who, number) = text.split_once('=').ok_or_else(|| format!("`{text}`: write ID=NUMBER, as in 1=40"))?;
+    let number: u64 = number.parse().map_err(|_| format!("`{number}` is not a number of a clock"))?;
+    Ok((id(who)?, Number::try_from(number).map_err(|error| error.to_string())?))
+}
+
+pub(crate) fn option(text: &str) -> Result<(String, String), String> {
+    let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}`: write KEY=VALUE, as in replies=bare"))?;
+    Ok((key.to_string(), value.to_string()))
+}
+
+/// A duration in microseconds.
+pub(crate) fn duration(text: &str) -> Result<u64, String> {
+    let wrong = || format!("`{text}` is not a duration: a number and us, ms, s, m, h or d, as in 30s");
+    let unit_at = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or_else(wrong)?;
+    let (number, unit) = text.split_at(unit_at);
+    let microseconds = match unit {
+        "us" => 1.0,
+        "ms" => 1e3,
+        "s" => 1e6,
+        "m" => 60e6,
+        "h" => 3_600e6,
+        "d" => 86_400e6,
+        _ => return Err(wrong()),
+    };
+    match number.parse::<f64>() {
+        Ok(number) if number >= 0.0 && number * microseconds <= 1e18 => Ok((number * microseconds).round() as u64),
+        _ => Err(wrong()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_units() {
+        assert_eq!(duration("30s"), Ok(30_000_000));
+        assert_eq!(duration("1h"), Ok(3_600_000_000));
+        assert_eq!(duration("1.5ms"), Ok(1_500));
+        for wrong in ["30", "s", "", "-1s", "1w", "NaNs", "1e99h"] {
+            assert!(duration(wrong).is_err_and(|error| error.contains(&format!("`{wrong}`"))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_wrong_is_named() {
+        for wrong in
+            ["", "7", "constant", "constant:x", "constant:-1", "constant:inf", "uniform:2..1", "uniform:1", "x:1"]
+        {
+            assert!(delay(wrong).is_err_and(|error| error.contains('`')), "{wrong}");
+        }
+        for wrong in ["constant:0", "exponential:0", "uniform:0..1", "per-link:0..1"] {
+            assert_eq!(delay(wrong), Err(format!("`{wrong}`: a message takes at least 0.000001 δ")));
+        }
+        for wrong in ["", "poisson", "poisson:0", "poisson:x", "poisson:NaN", "lonely"] {
+            assert!(workload(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["", "1,2", "1,2@3", "1,x@1..2", "1//2@1..2", "0/1@1..2", "1/2@5..1"] {
+            assert!(partition(wrong).is_err(), "{wrong}");
+        }
+        for wrong in ["1.1", "-0.1", "NaN", "x"] {
+            assert!(probability(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn what_is_right_is_understood() {
+        assert_eq!(delay("uniform:0.5..1.5"), Ok(Delay::Uniform(500_000, 1_500_000)));
+        assert_eq!(workload("poisson:0.25"), Ok(Workload::Poisson(0.25)));
+        assert_eq!(crash("3"), Ok(Fault::AbsentFromTheBeginning(Id::new(3))));
+        assert_eq!(crash("3@2"), Ok(Fault::Crash(Id::new(3), 2_000_000)));
+        assert_eq!(pause("3@2..4"), Ok(Fault::Pause(Id::new(3), 2_000_000, 4_000_000)));
+        let parts = vec![vec![Id::new(1), Id::new(2)], vec![Id::new(3)]];
+        assert_eq!(partition("1,2/3@0..1"), Ok(Partition { parts, from: 0, to: 1_000_000 }));
+    }
+}
