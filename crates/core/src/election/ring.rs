@@ -14,7 +14,7 @@
 //!
 //! **Safe**: whoever lives is skipped by nobody, and so is on every list; the largest on a list is the largest that
 //! lives, or has crashed since. So two leaders that live are one. **Live**: a crash takes a message with it only from
-//! the process before it on the ring, which is told, and calls; after the last crash is reported, its election goes all
+//! the process that sent it on, which is told, and calls; after the last crash is reported, its election goes all
 //! the way. It does so even if the one who called is gone: who finds itself on a list for the second time concludes in
 //! its place, and an announcement lists who has heard it. An announcement of a leader that is known to have crashed is
 //! dropped: who made it is told as well, and calls.
@@ -45,6 +45,8 @@ pub struct Ring {
     leader: Option<Id>,
     /// Who is skipped.
     suspected: IdSet,
+    /// Whom it has last sent something on to, which that one's crash may have taken with it.
+    entrusted: Option<Id>,
 }
 
 /// What a process says to the next on the ring: *these live*, and *this one leads*.
@@ -95,7 +97,7 @@ impl Election for Ring {
     };
 
     fn new(setting: &Setting) -> Self {
-        Ring { me: setting.me, n: setting.n(), calling: false, leader: None, suspected: IdSet::new() }
+        Ring { me: setting.me, n: setting.n(), calling: false, leader: None, suspected: IdSet::new(), entrusted: None }
     }
 }
 
@@ -136,7 +138,6 @@ impl Ring {
     }
 
     fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
-        let was_next = self.next() == id;
         let was_leader = self.leader == Some(id);
         if !self.suspected.insert(id) {
             return;
@@ -144,7 +145,7 @@ impl Ring {
         if was_leader {
             self.leader = None;
         }
-        if was_leader || was_next {
+        if was_leader || self.entrusted == Some(id) {
             self.send_list(effects);
         }
     }
@@ -163,7 +164,7 @@ impl Ring {
             self.conclude(&living, effects);
         } else {
             living.push(self.me);
-            effects.send(self.next(), Message::Election { living });
+            self.send_on(Message::Election { living }, effects);
         }
     }
 
@@ -177,14 +178,14 @@ impl Ring {
         } else {
             self.follow(leader, effects);
             informed.push(self.me);
-            effects.send(self.next(), Message::Coordinator { leader, informed });
+            self.send_on(Message::Coordinator { leader, informed }, effects);
         }
     }
 
     /// Calls an election, whether or not an earlier one is on its way.
     fn send_list(&mut self, effects: &mut Effects<Self>) {
         self.calling = true;
-        effects.send(self.next(), Message::Election { living: vec![self.me] });
+        self.send_on(Message::Election { living: vec![self.me] }, effects);
     }
 
     /// Ends an election whose list has been round.
@@ -192,7 +193,7 @@ impl Ring {
         let alive = living.iter().copied().filter(|&id| !self.suspected.contains(id));
         let leader = alive.max().unwrap_or(self.me);
         self.follow(leader, effects);
-        effects.send(self.next(), Message::Coordinator { leader, informed: vec![self.me] });
+        self.send_on(Message::Coordinator { leader, informed: vec![self.me] }, effects);
     }
 
     fn follow(&mut self, leader: Id, effects: &mut Effects<Self>) {
@@ -209,6 +210,12 @@ impl Ring {
     fn is_round(&self, list: &[Id]) -> bool {
         let members = list.iter().all(|id| id.number() <= self.n);
         members && !list.is_empty() && list.iter().copied().collect::<IdSet>().len() == list.len()
+    }
+
+    fn send_on(&mut self, message: Message, effects: &mut Effects<Self>) {
+        let next = self.next();
+        self.entrusted = Some(next);
+        effects.send(next, message);
     }
 
     /// The next process on the ring that is not suspected; itself, if all others are.
@@ -329,6 +336,7 @@ mod tests {
     #[test]
     fn the_dead_are_skipped_and_those_who_come_back_are_not() {
         let mut process = process(3, 5);
+        assert_eq!(effects_of(3, &mut process, CALL), vec![send(4, election(&[3]))]);
         assert_eq!(effects_of(3, &mut process, suspect(5)), vec![]);
         assert_eq!(effects_of(3, &mut process, suspect(4)), vec![send(1, election(&[3]))]);
         assert_eq!(effects_of(3, &mut process, hear(coordinator(5, &[1, 2]))), vec![]);

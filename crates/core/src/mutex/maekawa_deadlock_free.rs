@@ -209,7 +209,7 @@ impl MaekawaDeadlockFree {
 
     fn on_request(&mut self, theirs: Timestamp, effects: &mut Effects<Self>) {
         let first = self.waiting.first().copied();
-        if !self.waiting.insert(theirs) {
+        if self.vote.is_some_and(|vote| vote.request == theirs) || !self.waiting.insert(theirs) {
             return effects.unexpected(theirs.id, "the same request again");
         }
         let Some(vote) = &mut self.vote else { return self.vote_for_first(effects) };
@@ -255,6 +255,9 @@ impl MaekawaDeadlockFree {
     }
 
     fn on_inquire(&mut self, from: Id, of: Number, effects: &mut Effects<Self>) {
+        if !self.voters.contains(&from) {
+            return effects.unexpected(from, "an inquiry by somebody who was not asked");
+        }
         if let Phase::Wanted { request, failed, missing, inquiries } = &mut self.phase
             && *request == of
         {

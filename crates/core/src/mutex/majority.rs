@@ -15,7 +15,9 @@
 //! **Safe**: two majorities share a coordinator, and it has one vote. **Live** only with luck: two who keep asking at
 //! the same time can split the votes each time; random waiting, longer after each failure, makes that improbable. **Not in order**.
 //!
-//! **Fence**: one more than the largest that a voter knows of; a release tells the voters.
+//! **Fence**: one more than the largest that the candidate and its voters know of. Every release tells what the candidate knows,
+//! its own last entry included: its next try may overtake the release of that entry, and take over the vote. So the
+//! coordinator that two majorities share has heard of the earlier entry before it votes for another candidate.
 
 use core::ops::RangeInclusive;
 
@@ -39,7 +41,10 @@ pub struct Majority {
     /// Our latest ballot. One of a former life is smaller.
     ballot: Ballot,
     phase: Phase,
-    coordinator: Coordinator,
+    /// Whom our vote was given to, and in which of its tries.
+    vote: Option<(Id, Ballot)>,
+    /// The number of the last entry that we know of, ours or another's.
+    entries: Number,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -50,23 +55,13 @@ enum Phase {
         tries: u32,
         votes: IdSet,
         refusals: IdSet,
-        /// The largest count that a vote has told of.
-        entries: Number,
     },
     BackingOff {
         tries: u32,
     },
     Held {
         votes: IdSet,
-        entries: Number,
     },
-}
-
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-struct Coordinator {
-    vote: Option<(Id, Ballot)>,
-    /// The number of the last entry that we know of.
-    entries: Number,
 }
 
 /// One try of one process, in one of its lives.
@@ -173,7 +168,8 @@ impl Mutex for Majority {
             delay_bound: setting.group.delay_bound,
             ballot: Ballot::default(),
             phase: Phase::Released,
-            coordinator: Coordinator::default(),
+            vote: None,
+            entries: Number::ZERO,
         }
     }
 }
@@ -212,46 +208,46 @@ impl Majority {
     }
 
     fn exit(&mut self, effects: &mut Effects<Self>) {
-        let Phase::Held { votes, entries } = &self.phase else { return effects.misused(NOT_INSIDE) };
+        let Phase::Held { votes } = &self.phase else { return effects.misused(NOT_INSIDE) };
         effects.output(Output::Exited);
-        effects.multicast(votes.iter(), &Message::Release { ballot: self.ballot, entries: *entries });
+        effects.multicast(votes.iter(), &self.release(self.ballot));
         self.phase = Phase::Released;
     }
 
     fn ask(&mut self, tries: u32, effects: &mut Effects<Self>) {
         self.ballot.number = self.ballot.number.next();
         let (votes, refusals) = (IdSet::new(), IdSet::new());
-        self.phase = Phase::Asking { tries, votes, refusals, entries: Number::ZERO };
+        self.phase = Phase::Asking { tries, votes, refusals };
         let deadline = 2 * self.delay_bound + 1;
         effects.set_timer(Timer::Answers, deadline..=deadline);
         effects.multicast(Id::all(self.n), &Message::Ask { ballot: self.ballot });
     }
 
     fn on_ask(&mut self, from: Id, ballot: Ballot, effects: &mut Effects<Self>) {
-        let free = match self.coordinator.vote {
+        let free = match self.vote {
             None => true,
             // The candidate has begun another try, so it does not count on this vote any more.
             Some((candidate, earlier)) => candidate == from && earlier < ballot,
         };
         if free {
-            self.coordinator.vote = Some((from, ballot));
-            effects.send(from, Message::Vote { ballot, entries: self.coordinator.entries });
+            self.vote = Some((from, ballot));
+            effects.send(from, Message::Vote { ballot, entries: self.entries });
         } else {
             effects.send(from, Message::Refuse { ballot });
         }
     }
 
     fn on_vote(&mut self, from: Id, ballot: Ballot, told: Number, effects: &mut Effects<Self>) {
+        self.entries = self.entries.max(told);
         let current = ballot == self.ballot;
         match &mut self.phase {
-            Phase::Asking { votes, entries, .. } if current => {
+            Phase::Asking { votes, .. } if current => {
                 votes.insert(from);
-                *entries = told.max(*entries);
                 if votes.len() >= self.needed {
-                    let (votes, entries) = (votes.take(), entries.next());
-                    self.phase = Phase::Held { votes, entries };
+                    self.phase = Phase::Held { votes: votes.take() };
+                    self.entries = self.entries.next();
                     effects.cancel_timer(Timer::Answers);
-                    effects.output(Output::Entered { fence: Fence::counted(0, entries) });
+                    effects.output(Output::Entered { fence: Fence::counted(0, self.entries) });
                 }
             }
             // One more than needed: it goes back with the others.
@@ -260,7 +256,7 @@ impl Majority {
             }
             // Too late for its try: nobody needs it.
             Phase::Released | Phase::Asking { .. } | Phase::BackingOff { .. } | Phase::Held { .. } => {
-                effects.send(from, Message::Release { ballot, entries: told });
+                effects.send(from, self.release(ballot));
             }
         }
     }
@@ -281,8 +277,8 @@ impl Majority {
     /// Takes back the vote, if it is this candidate's and of this try. Another try may have got it meanwhile, and a
     /// coordinator that crashed has forgotten it.
     fn on_release(&mut self, from: Id, ballot: Ballot, entries: Number) {
-        self.coordinator.entries = self.coordinator.entries.max(entries);
-        self.coordinator.vote.take_if(|vote| *vote == (from, ballot));
+        self.entries = self.entries.max(entries);
+        self.vote.take_if(|vote| *vote == (from, ballot));
     }
 
     fn on_answers_late(&mut self, effects: &mut Effects<Self>) {
@@ -298,11 +294,15 @@ impl Majority {
     }
 
     fn back_off(&mut self, tries: u32, effects: &mut Effects<Self>) {
-        if let Phase::Asking { votes, entries, .. } = &self.phase {
-            effects.multicast(votes.iter(), &Message::Release { ballot: self.ballot, entries: *entries });
+        if let Phase::Asking { votes, .. } = &self.phase {
+            effects.multicast(votes.iter(), &self.release(self.ballot));
         }
         self.phase = Phase::BackingOff { tries };
         effects.set_timer(Timer::BackOff, self.waiting_time(tries));
+    }
+
+    fn release(&self, ballot: Ballot) -> Message {
+        Message::Release { ballot, entries: self.entries }
     }
 
     /// Twice as long after each failure, so that however many compete, at last one is alone for long enough.

@@ -6,7 +6,8 @@
 //! forgets the request, breaks Ricart–Agrawala in eight steps: a stale reply is counted.)
 //!
 //! An application that wants to enter again meanwhile gets a request of its own, after the old one is through. It must not
-//! take over the old one's place: another request may have happened before the new one and after the old.
+//! take over the old one's place: another request may have happened before the new one and after the old. Its place is
+//! that of the moment when it is made, not when the application wished: a request that happened in between may come first.
 
 use serde::{Deserialize, Serialize};
 
