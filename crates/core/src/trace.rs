@@ -32,8 +32,10 @@ pub type Sequence = u64;
 pub enum What {
     /// The application asked to enter.
     Wanted,
-    /// The application took its request back.
+    /// The application took its request back: it waits no more.
     Withdrew,
+    /// The request that was taken back is through, and the application may ask again.
+    Withdrawn,
     /// The process is inside.
     Entered {
         /// The number of this entry.

@@ -124,8 +124,14 @@ pub struct Clients {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Client {
     Idle,
-    Waiting { request: u64 },
-    Inside { request: u64 },
+    Waiting {
+        request: u64,
+    },
+    Inside {
+        request: u64,
+    },
+    /// It has taken its request back, and waits until that is through.
+    Withdrawing,
 }
 
 /// Why a client wakes up.
@@ -230,7 +236,7 @@ impl<M: Mutex> Application<Withdrawable<M>> for Clients {
             ClientAlarm::SetClock(number) => Some(Request::Observe(number)),
             ClientAlarm::Ask => self.ask(id, wishes),
             ClientAlarm::GiveUp { request } => (self.clients[id.index()] == Client::Waiting { request }).then(|| {
-                self.become_idle(id, wishes);
+                self.clients[id.index()] = Client::Withdrawing;
                 Request::Withdraw
             }),
             ClientAlarm::Leave { request } => {
@@ -245,10 +251,11 @@ impl<M: Mutex> Application<Withdrawable<M>> for Clients {
                 self.clients[id.index()] = Client::Inside { request };
                 wishes.alarm(id, self.plan.time_inside, ClientAlarm::Leave { request });
             }
-            (Output::Exited, Client::Inside { .. }) => self.become_idle(id, wishes),
+            (Output::Exited, Client::Inside { .. }) | (Output::Withdrawn, Client::Withdrawing) => {
+                self.become_idle(id, wishes);
+            }
             // A broken algorithm says what nobody asked for. The properties have seen it; the application does not care.
-            (Output::Entered { .. }, Client::Idle | Client::Inside { .. })
-            | (Output::Exited, Client::Idle | Client::Waiting { .. }) => {}
+            (Output::Entered { .. } | Output::Exited | Output::Withdrawn, _) => {}
         }
     }
 
@@ -261,7 +268,7 @@ impl<M: Mutex> Application<Withdrawable<M>> for Clients {
     fn crashed(&mut self, id: Id) {
         match std::mem::replace(&mut self.clients[id.index()], Client::Idle) {
             Client::Idle => {}
-            Client::Waiting { .. } | Client::Inside { .. } => self.busy -= 1,
+            Client::Waiting { .. } | Client::Inside { .. } | Client::Withdrawing => self.busy -= 1,
         }
     }
 

@@ -23,6 +23,7 @@ pub fn sentence(what: &What) -> String {
     match what {
         What::Wanted => "asks to enter".into(),
         What::Withdrew => "withdraws".into(),
+        What::Withdrawn => "is rid of what it withdrew".into(),
         What::Entered { fence } => format!("ENTERS with fence {fence}"),
         What::Leaving => "leaves".into(),
         What::Exited => "goes on".into(),

@@ -59,6 +59,9 @@ pub enum Output {
     },
     /// You may go on; the exit is done as far as you are concerned.
     Exited,
+    /// What you withdrew is through, and you may ask again. [`Withdrawable`](crate::stack::Withdrawable) says so; an
+    /// algorithm never does.
+    Withdrawn,
 }
 
 /// A mutual exclusion algorithm.
@@ -90,6 +93,7 @@ impl Recorded for Output {
         match *self {
             Output::Entered { fence } => Some(What::Entered { fence }),
             Output::Exited => Some(What::Exited),
+            Output::Withdrawn => Some(What::Withdrawn),
         }
     }
 }

@@ -5,9 +5,10 @@
 //! that could block others, and no reply to a dead request is ever counted for a living one. (Naive withdrawal, which
 //! forgets the request, breaks Ricart–Agrawala in eight steps: a stale reply is counted.)
 //!
-//! An application that wants to enter again meanwhile gets a request of its own, after the old one is through. It must not
-//! take over the old one's place: another request may have happened before the new one and after the old. Its place is
-//! that of the moment when it is made, not when the application wished: a request that happened in between may come first.
+//! An application that wants to enter again waits until it hears that the old request is [through](Output::Withdrawn). It
+//! could not have the old one's place, for another request may have happened before the new one and after the old; and
+//! if the new one were kept here and made later, it would be overtaken by requests that happened after it. Both break ME3,
+//! and simulation finds both within twenty seeds.
 
 use serde::{Deserialize, Serialize};
 
@@ -35,8 +36,6 @@ enum Wish {
     Stay,
     /// It has withdrawn; the algorithm still asks for it.
     Withdrawn,
-    /// It has withdrawn and wants to enter again; the algorithm still asks for the first request.
-    EnterAgain,
 }
 
 /// What an application asks, withdrawal included.
@@ -85,26 +84,20 @@ impl<M: Mutex> Withdrawable<M> {
         self.algorithm.step(event, effects);
         match self.wish {
             Wish::Nothing | Wish::Stay => {}
-            Wish::Enter | Wish::Withdrawn | Wish::EnterAgain => match effects.output_since(since) {
+            Wish::Enter | Wish::Withdrawn => match effects.output_since(since) {
                 Some(Output::Entered { .. }) => self.granted(since, effects),
-                Some(Output::Exited) | None => {}
+                Some(Output::Exited | Output::Withdrawn) | None => {}
             },
         }
     }
 
     fn granted(&mut self, since: usize, effects: &mut Effects<Self>) {
-        match self.wish {
-            Wish::Nothing | Wish::Stay => unreachable!("only who asked is let in"),
-            Wish::Enter => self.wish = Wish::Stay,
-            Wish::Withdrawn => {
-                self.wish = Wish::Nothing;
-                self.leave_unseen(since, effects);
-            }
-            Wish::EnterAgain => {
-                self.wish = Wish::Enter;
-                self.leave_unseen(since, effects);
-                self.forward(Event::Input(mutex::Input::Enter), effects);
-            }
+        if self.wish == Wish::Withdrawn {
+            self.wish = Wish::Nothing;
+            self.leave_unseen(since, effects);
+            effects.output(Output::Withdrawn);
+        } else {
+            self.wish = Wish::Stay;
         }
     }
 
@@ -122,8 +115,8 @@ impl<M: Mutex> Withdrawable<M> {
                 self.wish = Wish::Enter;
                 self.forward(Event::Input(mutex::Input::Enter), effects);
             }
-            Wish::Withdrawn => self.wish = Wish::EnterAgain,
-            Wish::Enter | Wish::EnterAgain | Wish::Stay => effects.misused(mutex::ALREADY_ENTERING),
+            Wish::Enter | Wish::Stay => effects.misused(mutex::ALREADY_ENTERING),
+            Wish::Withdrawn => effects.misused("asked to enter before what it withdrew was through"),
         }
     }
 
@@ -133,13 +126,13 @@ impl<M: Mutex> Withdrawable<M> {
                 self.wish = Wish::Nothing;
                 self.forward(Event::Input(mutex::Input::Exit), effects);
             }
-            Wish::Nothing | Wish::Enter | Wish::Withdrawn | Wish::EnterAgain => effects.misused(mutex::NOT_INSIDE),
+            Wish::Nothing | Wish::Enter | Wish::Withdrawn => effects.misused(mutex::NOT_INSIDE),
         }
     }
 
     fn withdraw(&mut self, effects: &mut Effects<Self>) {
         match self.wish {
-            Wish::Enter | Wish::EnterAgain => self.wish = Wish::Withdrawn,
+            Wish::Enter => self.wish = Wish::Withdrawn,
             // The grant and the withdrawal crossed: the application has been let in, and leaves.
             Wish::Stay => self.exit(effects),
             Wish::Nothing | Wish::Withdrawn => effects.misused("withdrew without waiting to enter"),
