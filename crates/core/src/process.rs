@@ -257,6 +257,19 @@ impl<M: Clone, O, T, S> EffectList<M, O, T, S> {
         &self.effects
     }
 
+    /// Takes all effects, in order, and leaves the list empty. A driver that carries them out and then
+    /// [gives back](Self::give_back) the emptied list saves the memory for the next step.
+    pub fn take(&mut self) -> Vec<Effect<M, O, T, S>> {
+        core::mem::take(&mut self.effects)
+    }
+
+    /// Uses this memory for the next effects.
+    pub fn give_back(&mut self, mut emptied: Vec<Effect<M, O, T, S>>) {
+        debug_assert!(self.effects.is_empty(), "there are effects that nobody has taken");
+        emptied.clear();
+        self.effects = emptied;
+    }
+
     /// Takes all effects, in order, and leaves the list empty with its memory.
     pub fn drain(&mut self) -> impl Iterator<Item = Effect<M, O, T, S>> + '_ {
         self.effects.drain(..)

@@ -103,10 +103,13 @@ mod tests {
     proptest! {
         /// Against a binary heap that breaks ties by the order of adding.
         #[test]
-        fn it_is_a_stable_queue_by_time(steps in proptest::collection::vec((0u64..2000, 0usize..4), 1..300)) {
+        fn it_is_a_stable_queue_by_time(
+            steps in proptest::collection::vec((0u64..2000, 0usize..3), 1..2000),
+            coarseness in 1u64..100,
+        ) {
             let (mut agenda, mut heap) = (Agenda::new(), BinaryHeap::new());
             for (number, (after, takes)) in steps.into_iter().enumerate() {
-                let at = agenda.now() + after / 10 * 10;
+                let at = agenda.now() + after / coarseness * coarseness;
                 agenda.add(at, number);
                 heap.push(Reverse((at, number)));
                 for _ in 0..takes {

@@ -67,6 +67,11 @@ impl<A> Default for Wishes<A> {
 }
 
 impl<A> Wishes<A> {
+    /// Whether nothing is wanted.
+    pub fn is_empty(&self) -> bool {
+        self.alarms.is_empty() && self.pokes.is_empty()
+    }
+
     fn alarm(&mut self, id: Id, after: Ticks, alarm: A) {
         self.alarms.push((id, after, alarm));
     }

@@ -24,6 +24,8 @@ pub struct Costs {
     sizes: Sizes,
     entries: u64,
     exits: u64,
+    /// How many messages all exits but the current one took.
+    exit_messages_before: u64,
     clients: Vec<Client>,
     waiting: usize,
     /// The last exit, and how many requests had been made by then.
@@ -57,6 +59,7 @@ impl Costs {
             sizes: Sizes::default(),
             entries: 0,
             exits: 0,
+            exit_messages_before: 0,
             clients: vec![Client::default(); n as usize],
             waiting: 0,
             last_exit: None,
@@ -80,10 +83,11 @@ impl Costs {
         self.sizes.add(encoded_size(message));
     }
 
-    /// A process has left and sent so many messages in doing so.
-    pub fn exited(&mut self, messages: u64) {
+    /// A step in which a process left is over.
+    pub fn exited(&mut self) {
         self.exits += 1;
-        self.messages_of_exit.add(messages);
+        self.messages_of_exit.add(self.exit.total - self.exit_messages_before);
+        self.exit_messages_before = self.exit.total;
     }
 
     /// Sees one record.

@@ -136,8 +136,10 @@ pub struct Network {
     chance: Chance,
     /// Where order must be kept: when the last message of each channel arrives.
     last_arrival: FxHashMap<(Id, Id), Ticks>,
-    /// Whether delays alone can change the order.
+    /// Whether order must be kept although delays could change it.
     keeps_order: bool,
+    /// Whether nothing but the delay decides what becomes of a message.
+    plain: bool,
 }
 
 impl Network {
@@ -145,17 +147,23 @@ impl Network {
     pub fn new(conditions: Conditions, seed: u64) -> Network {
         let steady = matches!(conditions.delay, Delay::Constant(_) | Delay::PerLink(..));
         let keeps_order = conditions.order == Order::Fifo && !(steady && conditions.partitions.is_empty());
-        Network {
+        let mut network = Network {
             conditions,
             seed,
             chance: Chance::new(mix(seed, 1, 0)),
             last_arrival: FxHashMap::default(),
             keeps_order,
-        }
+            plain: false,
+        };
+        network.plain = !keeps_order && !network.is_faulty();
+        network
     }
 
     /// Decides what becomes of a message.
     pub fn send(&mut self, from: Id, to: Id, now: Ticks) -> Fate {
+        if self.plain {
+            return Fate::Arrives(now + self.conditions.delay.draw(from, to, self.seed, &mut self.chance));
+        }
         if self.chance.happens(self.conditions.loss) {
             return Fate::Lost;
         }

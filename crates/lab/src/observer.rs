@@ -171,9 +171,9 @@ impl<'a> Observer<'a> {
         self.costs.sent(message, leaving);
     }
 
-    /// Sees that an exit took so many messages.
-    pub fn exited(&mut self, messages: u64) {
-        self.costs.exited(messages);
+    /// Sees that a step in which a process left is over.
+    pub fn exited(&mut self) {
+        self.costs.exited();
     }
 
     /// How many wait to enter.

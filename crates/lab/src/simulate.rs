@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use quorate_core::clock::Number;
 use quorate_core::id::Id;
-use quorate_core::process::{Effect, Effects, Event, Notice, Process, Ticks};
+use quorate_core::process::{Effect, EffectOf, Effects, Event, Notice, Process, Ticks};
 use quorate_core::setting::Group;
 use quorate_core::trace::{Label, Record, Recorded, Sequence, What, timer_name};
 
@@ -58,6 +58,9 @@ pub enum Fault {
 /// again the run is given up.
 const PATIENCE: Ticks = 1_000 * DELTA;
 
+/// How often the simulator looks whether the run has stalled, in events.
+const STALL_INTERVAL: u64 = 1 << 8;
+
 /// How often progress is reported, in events.
 const PROGRESS_INTERVAL: u64 = 1 << 16;
 
@@ -89,7 +92,7 @@ struct Simulation<'a, 'o, P: Process, A: Application<P>> {
     observer: Observer<'o>,
     chance: Chance,
     hosts: Vec<Host<P, A::Alarm>>,
-    effects: Option<Effects<P>>,
+    effects: Effects<P>,
     wishes: Wishes<A::Alarm>,
     sequence: Sequence,
     generation: u64,
@@ -177,7 +180,7 @@ where
             observer,
             chance,
             hosts,
-            effects: Some(Effects::<P>::new(Id::new(1))),
+            effects: Effects::<P>::new(Id::new(1)),
             wishes: Wishes::default(),
             sequence: 0,
             generation: 0,
@@ -196,11 +199,11 @@ where
             if self.plan.until.is_some_and(|until| now > until) {
                 break Ending::CutOff;
             }
-            if self.is_stalled(now) {
-                break Ending::Stalled;
-            }
             self.happen(due);
             self.events += 1;
+            if self.events.is_multiple_of(STALL_INTERVAL) && self.is_stalled(now) {
+                break Ending::Stalled;
+            }
             if self.events.is_multiple_of(PROGRESS_INTERVAL) {
                 progress(self.events, self.observer.entries());
             }
@@ -420,44 +423,44 @@ where
 
     /// Lets a process do something, and carries out what it wants done.
     fn act(&mut self, id: Id, leaving: bool, action: impl FnOnce(&mut World<P>, &mut Effects<P>)) {
-        let mut effects = self.effects.take().expect("steps do not nest");
-        effects.reset(id);
+        self.effects.reset(id);
         let before = self.world.is_alive(id);
-        action(&mut self.world, &mut effects);
+        action(&mut self.world, &mut self.effects);
         if !before {
             self.record(id, What::Restarted { incarnation: self.world.incarnation(id) });
         }
-        let mut sent = 0;
-        for effect in effects.drain() {
-            match effect {
-                Effect::Send { to, message } => {
-                    sent += 1;
-                    self.send(id, to, message, leaving);
-                }
-                Effect::SetTimer { timer, after } => {
-                    let wait = self.chance.within(&after);
-                    self.set_timer(id, timer, wait);
-                }
-                Effect::CancelTimer(timer) => {
-                    self.hosts[id.index()].timers.remove(&timer);
-                }
-                Effect::Save(stable) => self.world.save(id, stable),
-                Effect::Output(output) => {
-                    if let Some(what) = output.what() {
-                        self.record(id, what);
-                    }
-                    self.application.hear(id, &output, &mut self.wishes);
-                }
-                Effect::Unexpected { from, why } => {
-                    self.record(id, What::Unexpected { from, why: why.into() });
-                }
+        if !self.effects.is_empty() {
+            let mut effects = self.effects.take();
+            for effect in effects.drain(..) {
+                self.carry_out(id, effect, leaving);
             }
+            self.effects.give_back(effects);
         }
-        self.effects = Some(effects);
         if leaving {
-            self.observer.exited(sent);
+            self.observer.exited();
         }
         self.grant_wishes();
+    }
+
+    fn carry_out(&mut self, id: Id, effect: EffectOf<P>, leaving: bool) {
+        match effect {
+            Effect::Send { to, message } => self.send(id, to, message, leaving),
+            Effect::SetTimer { timer, after } => {
+                let wait = self.chance.within(&after);
+                self.set_timer(id, timer, wait);
+            }
+            Effect::CancelTimer(timer) => {
+                self.hosts[id.index()].timers.remove(&timer);
+            }
+            Effect::Save(stable) => self.world.save(id, stable),
+            Effect::Output(output) => {
+                if let Some(what) = output.what() {
+                    self.record(id, what);
+                }
+                self.application.hear(id, &output, &mut self.wishes);
+            }
+            Effect::Unexpected { from, why } => self.record(id, What::Unexpected { from, why: why.into() }),
+        }
     }
 
     fn set_timer(&mut self, id: Id, timer: P::Timer, wait: Ticks) {
@@ -491,6 +494,9 @@ where
     }
 
     fn grant_wishes(&mut self) {
+        if self.wishes.is_empty() {
+            return;
+        }
         let now = self.agenda.now();
         for (id, after, alarm) in self.wishes.alarms.drain(..) {
             self.agenda.add(now.saturating_add(after), Due::Alarm { id, alarm });

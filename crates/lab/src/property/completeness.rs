@@ -49,3 +49,55 @@ impl Completeness {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{AGAIN, broken, thinks};
+    use quorate_core::catalog::Property::Completeness;
+    use quorate_core::trace::Opinion::{Failed, Suspected, Unsuspected};
+    use quorate_core::trace::What::Crashed;
+
+    #[test]
+    fn it_holds_if_every_live_one_has_found_every_dead_one() {
+        let history = [(3, Crashed), (1, thinks(3, Failed)), (2, thinks(3, Suspected))];
+        assert_eq!(broken(Completeness, &history), None);
+        assert_eq!(broken(Completeness, &[]), None);
+    }
+
+    #[test]
+    fn one_that_has_not_found_out_breaks_it_in_the_end() {
+        let history = [(3, Crashed), (1, thinks(3, Failed))];
+        assert_eq!(broken(Completeness, &history), Some((2, "p2 never found out that p3 had crashed".into())));
+    }
+
+    #[test]
+    fn opinions_of_the_living_are_free() {
+        assert_eq!(broken(Completeness, &[(1, thinks(2, Failed))]), None);
+    }
+
+    #[test]
+    fn an_opinion_taken_back_does_not_count_and_an_early_one_does() {
+        let history = [(3, Crashed), (1, thinks(3, Failed)), (2, thinks(3, Failed)), (2, thinks(3, Unsuspected))];
+        assert!(broken(Completeness, &history).is_some());
+        assert_eq!(broken(Completeness, &[(1, thinks(3, Failed)), (2, thinks(3, Failed)), (3, Crashed)]), None);
+    }
+
+    #[test]
+    fn the_dead_need_not_find_out() {
+        assert_eq!(
+            broken(Completeness, &[(3, Crashed), (2, Crashed), (1, thinks(3, Failed)), (1, thinks(2, Failed))]),
+            None
+        );
+        assert_eq!(broken(Completeness, &[(1, Crashed), (2, Crashed), (3, Crashed)]), None);
+    }
+
+    #[test]
+    fn who_has_come_back_need_not_be_found_but_must_find_out_anew() {
+        assert_eq!(broken(Completeness, &[(3, Crashed), (3, AGAIN)]), None);
+        let found = [(3, Crashed), (1, thinks(3, Failed)), (2, thinks(3, Failed))];
+        let history = [&found[..], &[(2, Crashed), (1, thinks(2, Failed)), (2, AGAIN)]].concat();
+        assert_eq!(broken(Completeness, &history), Some((6, "p2 never found out that p3 had crashed".into())));
+        let history = [&history[..], &[(2, thinks(3, Suspected))]].concat();
+        assert_eq!(broken(Completeness, &history), None);
+    }
+}

@@ -42,3 +42,56 @@ impl Decided {
         })
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{AGAIN, broken, leader};
+    use quorate_core::catalog::Property::Decided;
+    use quorate_core::trace::What::{Called, Crashed};
+
+    #[test]
+    fn it_holds_if_all_name_the_largest_in_the_end() {
+        let history = [(1, leader(1)), (1, Called), (3, leader(3)), (2, leader(3)), (1, leader(3))];
+        assert_eq!(broken(Decided, &history), None);
+    }
+
+    #[test]
+    fn who_names_nobody_breaks_it() {
+        assert_eq!(broken(Decided, &[(3, leader(3)), (1, leader(3))]), Some((2, "p2 names nobody".into())));
+    }
+
+    #[test]
+    fn agreeing_on_another_than_the_largest_breaks_it() {
+        let why = "p1 names p2, but p3 is the largest that lives";
+        assert_eq!(broken(Decided, &[(1, leader(2)), (2, leader(2)), (3, leader(2))]), Some((3, why.into())));
+    }
+
+    #[test]
+    fn the_largest_must_know_it_too() {
+        assert_eq!(broken(Decided, &[(1, leader(3)), (2, leader(3))]), Some((2, "p3 names nobody".into())));
+    }
+
+    #[test]
+    fn the_last_word_counts() {
+        let history = [(1, leader(3)), (2, leader(3)), (3, leader(3)), (1, leader(1))];
+        assert!(broken(Decided, &history).is_some());
+    }
+
+    #[test]
+    fn the_crashed_neither_lead_nor_name() {
+        let history = [(1, leader(3)), (3, Crashed), (1, leader(2)), (2, leader(2))];
+        assert_eq!(broken(Decided, &history), None);
+        let history = [(1, leader(3)), (2, leader(3)), (3, leader(3)), (3, Crashed)];
+        let why = "p1 names p3, but p2 is the largest that lives";
+        assert_eq!(broken(Decided, &history), Some((4, why.into())));
+        assert_eq!(broken(Decided, &[(1, Crashed), (2, Crashed), (3, Crashed)]), None, "nobody is left to decide");
+    }
+
+    #[test]
+    fn who_comes_back_counts_again_and_has_forgotten_whom_it_named() {
+        let history = [(3, leader(3)), (2, leader(3)), (1, leader(3)), (1, Crashed), (1, AGAIN)];
+        assert_eq!(broken(Decided, &history), Some((5, "p1 names nobody".into())));
+        let history = [(3, Crashed), (1, leader(2)), (2, leader(2)), (3, AGAIN)];
+        assert!(broken(Decided, &history).is_some());
+    }
+}

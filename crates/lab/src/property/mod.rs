@@ -131,3 +131,67 @@ pub fn of_family(family: Family) -> &'static [Property] {
         Family::Detector => &[Property::Accuracy, Property::Completeness],
     }
 }
+
+/// Histories written by hand, for the tests of each property.
+#[cfg(test)]
+mod history {
+    use quorate_core::catalog::Property;
+    use quorate_core::clock::{Fence, Number};
+    use quorate_core::id::Id;
+    use quorate_core::process::Ticks;
+    use quorate_core::trace::{Label, Opinion, Record, Sequence, What};
+
+    use super::Monitor;
+
+    /// What breaks a property in a history of three processes, and when: things happen one tick apart, from 0 on, and
+    /// the end comes one tick after the last.
+    pub(super) fn broken(property: Property, history: &[(u32, What)]) -> Option<(Ticks, String)> {
+        let mut monitor = Monitor::new(property, 3);
+        assert_eq!(monitor.property(), property);
+        for (at, (process, what)) in (0..).zip(history) {
+            let record = Record { at, process: Id::new(*process), what: what.clone() };
+            if let Some(violation) = monitor.observe(&record) {
+                return Some((violation.at, violation.why));
+            }
+        }
+        monitor.end(history.len() as Ticks).map(|violation| (violation.at, violation.why))
+    }
+
+    pub(super) fn entered(fence: u64) -> What {
+        What::Entered { fence: Fence::counted(0, Number::try_from(fence).unwrap()) }
+    }
+
+    pub(super) fn sent(to: u32, sequence: Sequence) -> What {
+        What::Sent { to: Id::new(to), sequence, label: label() }
+    }
+
+    pub(super) fn received(from: u32, sequence: Sequence) -> What {
+        What::Received { from: Id::new(from), sequence, label: label() }
+    }
+
+    pub(super) fn lost(to: u32, sequence: Sequence) -> What {
+        What::Lost { to: Id::new(to), sequence, label: label() }
+    }
+
+    pub(super) fn poked(to: u32, sequence: Sequence) -> What {
+        What::Poked { to: Id::new(to), sequence }
+    }
+
+    pub(super) fn heard(from: u32, sequence: Sequence) -> What {
+        What::Heard { from: Id::new(from), sequence }
+    }
+
+    pub(super) fn leader(leader: u32) -> What {
+        What::Leader { leader: Id::new(leader) }
+    }
+
+    pub(super) fn thinks(of: u32, opinion: Opinion) -> What {
+        What::Opinion { of: Id::new(of), opinion }
+    }
+
+    pub(super) const AGAIN: What = What::Restarted { incarnation: 2 };
+
+    fn label() -> Label {
+        Label { kind: "word".into(), number: None }
+    }
+}

@@ -82,3 +82,183 @@ impl RequestOrder {
         });
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::super::history::{AGAIN, broken, entered, heard, lost, poked, received, sent};
+    use quorate_core::catalog::Property::RequestOrder;
+    use quorate_core::process::Ticks;
+    use quorate_core::trace::What::{self, Crashed, Leaving, Wanted, Withdrew};
+
+    /// p1 asks, something happens, p2 asks and enters first: whether that breaks the order.
+    fn overtakes(between: &[(u32, What)]) -> bool {
+        let history = [&[(1, Wanted)], between, &[(2, Wanted), (2, entered(1))]].concat();
+        let last = history.len() as Ticks - 1;
+        match broken(RequestOrder, &history) {
+            Some((at, why)) => {
+                assert_eq!((at, why.as_str()), (last, "p2 entered before p1, whose request had happened before"));
+                true
+            }
+            None => false,
+        }
+    }
+
+    #[test]
+    fn serving_in_order_holds() {
+        let history = [
+            (1, Wanted),
+            (1, sent(2, 1)),
+            (2, received(1, 1)),
+            (2, Wanted),
+            (1, entered(1)),
+            (1, Leaving),
+            (2, entered(2)),
+            (2, sent(1, 2)),
+            (1, received(2, 2)),
+            (1, Wanted),
+            (2, Leaving),
+            (1, entered(3)),
+        ];
+        assert_eq!(broken(RequestOrder, &history), None);
+    }
+
+    #[test]
+    fn concurrent_requests_are_free() {
+        assert!(!overtakes(&[]));
+        // A message that tells p2 of it comes too late, and one that comes in time left too early.
+        assert!(!overtakes(&[(1, sent(2, 1))]));
+        let late = [(1, Wanted), (1, sent(2, 1)), (2, Wanted), (2, received(1, 1)), (2, entered(1))];
+        assert_eq!(broken(RequestOrder, &late), None);
+        let early = [(1, sent(2, 1)), (1, Wanted), (2, received(1, 1)), (2, Wanted), (2, entered(1))];
+        assert_eq!(broken(RequestOrder, &early), None);
+        // What p2 says to p1 says nothing of p1's request.
+        assert!(!overtakes(&[(2, sent(1, 1)), (1, received(2, 1))]));
+    }
+
+    #[test]
+    fn a_message_or_an_applications_word_orders_requests() {
+        assert!(overtakes(&[(1, sent(2, 1)), (2, received(1, 1))]));
+        assert!(overtakes(&[(1, poked(2, 1)), (2, heard(1, 1))]));
+    }
+
+    #[test]
+    fn third_parties_order_requests() {
+        assert!(overtakes(&[(1, sent(3, 1)), (3, received(1, 1)), (3, poked(2, 2)), (2, heard(3, 2))]));
+        let chain = [
+            (1, poked(3, 1)),
+            (3, heard(1, 1)),
+            (3, sent(4, 1)),
+            (4, received(3, 1)),
+            (4, sent(2, 1)),
+            (2, received(4, 1)),
+        ];
+        assert!(overtakes(&chain));
+        // Here the third one passes its word on before it has heard of anything.
+        assert!(!overtakes(&[(1, sent(3, 1)), (3, sent(2, 1)), (3, received(1, 1)), (2, received(3, 1))]));
+    }
+
+    #[test]
+    fn order_passes_through_a_request_that_is_taken_back_in_between() {
+        let history = [
+            (1, Wanted),
+            (1, sent(3, 1)),
+            (3, received(1, 1)),
+            (3, Wanted),
+            (3, sent(2, 1)),
+            (2, received(3, 1)),
+            (3, Withdrew),
+            (2, Wanted),
+            (2, entered(1)),
+        ];
+        let why = "p2 entered before p1, whose request had happened before";
+        assert_eq!(broken(RequestOrder, &history), Some((8, why.into())));
+    }
+
+    #[test]
+    fn lost_messages_order_nothing() {
+        assert!(!overtakes(&[(1, sent(2, 1)), (1, lost(2, 1))]));
+        // The loss of one message does not undo another, even one of the same number from somebody else.
+        assert!(overtakes(&[(1, sent(2, 1)), (1, sent(2, 2)), (1, lost(2, 1)), (2, received(1, 2))]));
+        assert!(overtakes(&[(3, sent(2, 1)), (1, sent(2, 1)), (3, lost(2, 1)), (2, received(1, 1))]));
+    }
+
+    #[test]
+    fn duplicates_order_as_their_originals_do() {
+        assert!(overtakes(&[(1, sent(2, 1)), (2, received(1, 1)), (2, received(1, 1))]));
+        // The second copy still speaks of the request that was served before, which orders nothing any more.
+        let served = [
+            (1, Wanted),
+            (1, sent(2, 1)),
+            (2, received(1, 1)),
+            (1, entered(1)),
+            (1, Leaving),
+            (1, Wanted),
+            (2, received(1, 1)),
+            (2, Wanted),
+            (2, entered(2)),
+        ];
+        assert_eq!(broken(RequestOrder, &served), None);
+    }
+
+    #[test]
+    fn a_message_from_before_says_nothing_of_the_next_request() {
+        let history = [
+            (1, Wanted),
+            (1, sent(2, 1)),
+            (1, entered(1)),
+            (1, Leaving),
+            (1, Wanted),
+            (2, received(1, 1)),
+            (2, Wanted),
+            (2, entered(2)),
+        ];
+        assert_eq!(broken(RequestOrder, &history), None);
+    }
+
+    #[test]
+    fn who_was_told_once_must_be_told_again_of_the_next_request() {
+        let history = [
+            (1, Wanted),
+            (1, sent(2, 1)),
+            (2, received(1, 1)),
+            (1, entered(1)),
+            (1, Leaving),
+            (1, Wanted),
+            (2, Wanted),
+            (2, entered(2)),
+        ];
+        assert_eq!(broken(RequestOrder, &history), None);
+    }
+
+    #[test]
+    fn requests_taken_back_hold_nobody_up() {
+        assert!(!overtakes(&[(1, sent(2, 1)), (2, received(1, 1)), (1, Withdrew)]));
+        // The same if it is taken back after the other has asked; and a new request begins at the end of the line.
+        let ask_again = [
+            (1, Wanted),
+            (1, sent(2, 1)),
+            (2, received(1, 1)),
+            (2, Wanted),
+            (1, Withdrew),
+            (1, Wanted),
+            (2, entered(1)),
+        ];
+        assert_eq!(broken(RequestOrder, &ask_again), None);
+    }
+
+    #[test]
+    fn the_crashed_hold_nobody_up_and_forget_what_they_knew() {
+        assert!(!overtakes(&[(1, sent(2, 1)), (2, received(1, 1)), (1, Crashed)]));
+        assert!(!overtakes(&[(1, sent(2, 1)), (2, received(1, 1)), (2, Crashed), (2, AGAIN)]));
+        assert!(overtakes(&[(1, sent(2, 1)), (2, Crashed), (2, AGAIN), (2, received(1, 1))]));
+        // What it has said lives on.
+        assert!(overtakes(&[(1, sent(3, 1)), (3, received(1, 1)), (3, sent(2, 1)), (3, Crashed), (2, received(3, 1))]));
+    }
+
+    #[test]
+    fn nobody_is_behind_itself() {
+        let history = [(1, Wanted), (1, sent(2, 1)), (2, received(1, 1)), (2, sent(1, 1)), (1, received(2, 1))];
+        let history = [&history[..], &[(1, entered(1)), (1, Leaving), (1, Wanted), (1, entered(2))]].concat();
+        assert_eq!(broken(RequestOrder, &history), None);
+    }
+}
