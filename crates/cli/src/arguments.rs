@@ -31,11 +31,11 @@ pub(crate) struct Arguments {
     pub(crate) command: Command,
 
     /// Print JSON, for programs
-    #[arg(long, global = true)]
+    #[arg(long, global = true, display_order = 900)]
     pub(crate) json: bool,
 
     /// Show no progress and no warnings
-    #[arg(long, short, global = true)]
+    #[arg(long, short, global = true, display_order = 901)]
     pub(crate) quiet: bool,
 }
 
@@ -85,9 +85,9 @@ pub(crate) struct Sim {
     #[arg(short, value_name = "N", default_value_t = 5, value_parser = group_size())]
     pub(crate) n: u32,
 
-    /// No request beyond this many, in all, is made
-    #[arg(long, value_name = "E", default_value_t = 20, value_parser = clap::value_parser!(u64).range(1..))]
-    pub(crate) entries: u64,
+    /// No request beyond this many, in all, is made [default: 20]
+    #[arg(long, value_name = "E", value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) entries: Option<u64>,
 
     /// Determines everything that is left to chance
     #[arg(long, value_name = "S", default_value_t = 1)]
@@ -101,9 +101,9 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "fifo|any", value_parser = parse::order)]
     pub(crate) order: Option<Order>,
 
-    /// Who asks when: alone, contended, poisson:RATE or causal
-    #[arg(long, value_name = "WORKLOAD", default_value = "contended", value_parser = parse::workload)]
-    pub(crate) workload: Workload,
+    /// Who asks when: alone, contended, poisson:RATE or causal [default: contended]
+    #[arg(long, value_name = "WORKLOAD", value_parser = parse::workload)]
+    pub(crate) workload: Option<Workload>,
 
     /// A request of process ID at TIME, in place of a workload; repeat for more
     #[arg(long, value_name = "ID@TIME", value_parser = parse::id_at, conflicts_with = "workload")]
@@ -113,13 +113,13 @@ pub(crate) struct Sim {
     #[arg(long, value_name = "ID=NUMBER", value_parser = parse::clock)]
     pub(crate) clock: Vec<(Id, Number)>,
 
-    /// How long each stays inside
-    #[arg(long, value_name = "TIME", default_value = "1", value_parser = parse::time)]
-    pub(crate) cs: Ticks,
+    /// How long each stays inside [default: 1]
+    #[arg(long, value_name = "TIME", value_parser = parse::time)]
+    pub(crate) cs: Option<Ticks>,
 
-    /// The chance that a request is taken back, after up to 4 δ
-    #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse::probability)]
-    pub(crate) withdraw: f64,
+    /// The chance that a request is taken back, after up to 4 δ [default: 0]
+    #[arg(long, value_name = "P", value_parser = parse::probability)]
+    pub(crate) withdraw: Option<f64>,
 
     /// The chance that a message is lost
     #[arg(long, value_name = "P", default_value_t = 0.0, value_parser = parse::probability)]

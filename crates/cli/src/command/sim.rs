@@ -7,7 +7,7 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use quorate_core::catalog::Family;
+use quorate_core::catalog::{Family, entry};
 use quorate_core::trace::Record;
 use quorate_lab::application::{ClientPlan, Workload};
 use quorate_lab::conversation::{conversation, sentence};
@@ -26,9 +26,10 @@ use crate::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, number, styled};
 const SHORT: usize = 44;
 
 pub(crate) fn run(arguments: &Sim, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    check_family(arguments)?;
     let experiment = experiment(arguments);
     let mut trace = arguments.trace.as_ref().map(Trace::create).transpose()?;
-    let mut progress = terminal.progress(arguments.entries, "entries");
+    let mut progress = terminal.progress(experiment.clients.entries, "entries");
     let began = Instant::now();
     let report = {
         let mut write = |record: &Record| {
@@ -59,9 +60,33 @@ pub(crate) fn run(arguments: &Sim, terminal: &mut Terminal) -> Result<ExitCode, 
     Ok(exit_code(report.severity()))
 }
 
+/// Refuses what means nothing to the algorithm's family, rather than ignoring it.
+fn check_family(arguments: &Sim) -> Result<(), Failure> {
+    let family = entry(&arguments.algorithm)?.family;
+    let misplaced = [
+        ("--entries", arguments.entries.is_some(), Family::Mutex),
+        ("--workload", arguments.workload.is_some(), Family::Mutex),
+        ("--ask", !arguments.ask.is_empty(), Family::Mutex),
+        ("--clock", !arguments.clock.is_empty(), Family::Mutex),
+        ("--cs", arguments.cs.is_some(), Family::Mutex),
+        ("--withdraw", arguments.withdraw.is_some(), Family::Mutex),
+        ("--starter", !arguments.starter.is_empty(), Family::Election),
+    ];
+    match misplaced.into_iter().find(|&(_, given, needed)| given && needed != family) {
+        Some((option, _, needed)) => {
+            Err(Failure::Usage(format!("{option} is for {needed}, but {} is {family}", arguments.algorithm)))
+        }
+        None => Ok(()),
+    }
+}
+
 fn experiment(arguments: &Sim) -> Experiment {
-    let workload =
-        if arguments.ask.is_empty() { arguments.workload.clone() } else { Workload::List(arguments.ask.clone()) };
+    let defaults = ClientPlan::default();
+    let workload = if arguments.ask.is_empty() {
+        arguments.workload.clone().unwrap_or(defaults.workload)
+    } else {
+        Workload::List(arguments.ask.clone())
+    };
     let sets = arguments.sets.iter().map(|kind| ("sets".to_string(), kind.clone()));
     Experiment {
         n: arguments.n,
@@ -78,9 +103,9 @@ fn experiment(arguments: &Sim) -> Experiment {
         options: sets.chain(arguments.option.iter().cloned()).collect(),
         clients: ClientPlan {
             workload,
-            entries: arguments.entries,
-            time_inside: arguments.cs,
-            withdraw: arguments.withdraw,
+            entries: arguments.entries.unwrap_or(defaults.entries),
+            time_inside: arguments.cs.unwrap_or(defaults.time_inside),
+            withdraw: arguments.withdraw.unwrap_or(defaults.withdraw),
             clocks: arguments.clock.clone(),
         },
         starters: arguments.starter.clone(),

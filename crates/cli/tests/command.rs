@@ -1,0 +1,236 @@
+//! The command as people and scripts use it: what it prints, what it refuses, and the exit codes.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Output, Stdio};
+
+use serde_json::Value;
+
+fn quorate(arguments: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_quorate")).args(arguments).stdin(Stdio::null()).output().unwrap()
+}
+
+fn json(arguments: &[&str]) -> Value {
+    let output = quorate(&[arguments, &["--json"]].concat());
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output:?}"))
+}
+
+fn stdout(arguments: &[&str]) -> String {
+    let output = quorate(arguments);
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_short_run_is_shown_as_a_conversation() {
+    let text = stdout(&["sim", "central", "-n", "3", "--workload", "alone", "--entries", "1"]);
+    for line in ["0  p3  asks to enter", "0  p3  sends request to p1", "2  p3  ENTERS with fence #1", "3  p3  leaves"] {
+        assert!(text.contains(line), "{line} is not in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'), "there are colours although this is no terminal");
+    let long = stdout(&["sim", "central", "-n", "3"]);
+    assert!(!long.contains("asks to enter"));
+}
+
+#[test]
+fn json_has_what_is_documented() {
+    let report = json(&["sim", "ricart-agrawala", "-n", "5", "--entries", "50", "--seed", "7"]);
+    assert_eq!(report["algorithm"], "ricart-agrawala");
+    assert_eq!((&report["n"], &report["seed"], &report["entries"]), (&5.into(), &7.into(), &50.into()));
+    assert_eq!((&report["messages"], &report["messages_per_entry"]), (&400.into(), &8.0.into()));
+    for delay in ["client_delay", "sync_delay"] {
+        for figure in ["mean", "p50", "p99", "max"] {
+            assert!(report[delay][figure].is_number(), "{delay} {figure}");
+        }
+    }
+    assert_eq!(report["sync_delay"]["max"], 1.0);
+    assert!(report["throughput"].is_number() && report["events"].is_u64() && report["events_per_second"].is_number());
+    for property in ["mutual-exclusion", "progress", "request-order", "fencing"] {
+        assert_eq!(report["properties"][property], "held");
+    }
+    let election = json(&["sim", "chang-roberts", "-n", "5", "--starter", "1"]);
+    assert_eq!(
+        (&election["leader"], &election["messages"], &election["turnaround"]),
+        (&5.into(), &14.into(), &13.0.into())
+    );
+    assert_eq!(
+        (&election["properties"]["single-leader"], &election["properties"]["decided"]),
+        (&"held".into(), &"held".into())
+    );
+}
+
+#[test]
+fn the_same_seed_gives_the_same_run() {
+    let run = |seed| {
+        let mut report = json(&[
+            "sim",
+            "majority",
+            "--seed",
+            seed,
+            "--delay",
+            "exponential:1",
+            "--withdraw",
+            "0.2",
+            "--drift",
+            "50",
+        ]);
+        report.as_object_mut().unwrap().remove("events_per_second");
+        report
+    };
+    assert_eq!(run("3"), run("3"));
+    assert_ne!(run("3")["events"], run("4")["events"]);
+}
+
+#[test]
+fn a_trace_is_a_line_of_json_for_each_record() {
+    let directory = std::env::temp_dir().join(format!("quorate-trace-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let file = directory.join("trace.jsonl");
+    stdout(&["sim", "lamport", "-n", "3", "--trace", file.to_str().unwrap()]);
+    let trace = std::fs::read_to_string(&file).unwrap();
+    let records: Vec<Value> = trace.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let count = |event: &str| records.iter().filter(|record| record["event"] == event).count();
+    assert_eq!((count("wanted"), count("entered"), count("exited")), (20, 20, 20));
+    assert_eq!((count("sent"), count("received")), (120, 120));
+    std::fs::remove_dir_all(&directory).unwrap();
+
+    let output = quorate(&["sim", "lamport", "--trace", "/no/such/directory/trace.jsonl"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).starts_with("quorate: writing /no/such/directory/trace.jsonl: "));
+}
+
+#[test]
+fn exit_codes_tell_safety_from_liveness_and_from_what_was_not_promised() {
+    let code = |arguments: &[&str]| quorate(arguments).status.code().unwrap();
+    assert_eq!(code(&["sim", "lamport", "-n", "3", "--order", "any", "--delay", "exponential:1", "--seed", "2"]), 10);
+    assert_eq!(code(&["sim", "ricart-agrawala", "-n", "3", "--crash", "1@2.5"]), 11);
+    assert_eq!(code(&["sim", "maekawa", "-n", "3"]), 0);
+    assert_eq!(code(&["sim", "central", "-n", "3", "--until", "4"]), 12);
+    assert_eq!(code(&["sim", "bully", "-n", "5", "--bound", "0.25"]), 10);
+}
+
+#[test]
+fn a_run_that_breaks_an_assumption_says_so() {
+    let output = quorate(&["sim", "central", "-n", "3", "--loss", "0.5"]);
+    let told = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(told, "quorate: central does not promise anything here: messages may be lost\n");
+    assert!(quorate(&["sim", "central", "-n", "3", "--loss", "0.5", "--quiet"]).stderr.is_empty());
+}
+
+#[test]
+fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
+    for (arguments, named, accepted) in [
+        (&["sim", "paxos"][..], "paxos", "ricart-agrawala"),
+        (&["sim", "central", "-n", "0"], "0", "1..=16383"),
+        (&["sim", "central", "-n", "three"], "three", "invalid digit"),
+        (&["sim", "central", "--entries", "0"], "0", "1.."),
+        (&["sim", "central", "-n", "3", "--crash", "4@1"], "process 4", "processes 1 to 3"),
+        (&["sim", "central", "-n", "3", "--crash", "0@1"], "process 0", "numbered 1 to n"),
+        (&["sim", "central", "-n", "3", "--restart", "2@1"], "process 2", "has not crashed"),
+        (&["sim", "central", "-n", "3", "--partition", "1,2/2,3@1..2"], "process 2", "two parts"),
+        (&["sim", "central", "-n", "3", "--partition", "1/2@5..5"], "5", "end after it begins"),
+        (&["sim", "central", "--pause", "1@5..2"], "5..2", "must not be larger"),
+        (&["sim", "central", "--delay", "uniform:2..1"], "2..1", "must not be larger"),
+        (&["sim", "central", "--delay", "constant:0"], "constant:0", "at least 0.000001"),
+        (&["sim", "central", "--delay", "gaussian:1"], "gaussian:1", "exponential:MEAN"),
+        (&["sim", "central", "--loss", "1.5"], "1.5", "from 0 to 1"),
+        (&["sim", "central", "--workload", "busy"], "busy", "poisson:RATE"),
+        (&["sim", "central", "--option", "replies=bare"], "replies", "central has no options"),
+        (&["sim", "ricart-agrawala", "--option", "replies=loud"], "loud", "numbered or bare"),
+        (&["sim", "ricart-agrawala", "--option", "reply=bare"], "reply", "ricart-agrawala has replies"),
+        (&["sim", "maekawa", "-n", "8", "--sets", "plane"], "8", "n = 7 or n = 13"),
+        (&["sim", "majority", "-n", "5", "--option", "votes=2"], "2", "3 to 5"),
+        (&["sim", "bully", "--starter", "9"], "process 9", "processes 1 to 5"),
+        (&["sim", "bully", "--crash", "2", "--starter", "2"], "2", "does not live"),
+        (&["sim", "bully", "-n", "1", "--crash", "1"], "all 1", "at least one must live"),
+        (&["voting-sets", "-n", "8", "--kind", "plane"], "8", "grid"),
+        (&["violation", "--coordinators", "16", "--votes", "8", "--uptime", "1h", "--reset", "30s"], "8", "9 to 16"),
+        (&["violation", "--coordinators", "16", "--votes", "9", "--uptime", "1h", "--reset", "30"], "30", "30s"),
+        (&["compare", "-n", "3,x"], "x", "invalid digit"),
+        (&["sim", "bully", "--entries", "5"], "--entries", "bully is election"),
+        (&["sim", "central", "--starter", "1"], "--starter", "central is mutual exclusion"),
+        (&["simulate"], "simulate", "sim"),
+    ] {
+        let output = quorate(arguments);
+        let told = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {told}");
+        assert!(output.stdout.is_empty(), "{arguments:?}");
+        assert_eq!(told.lines().count(), 1, "{arguments:?}: {told}");
+        assert!(told.starts_with("quorate: "), "{told}");
+        assert!(told.contains(named) && told.contains(accepted), "{arguments:?}: {told}");
+    }
+}
+
+#[test]
+fn a_closed_pipe_is_not_an_error() {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_quorate"))
+        .args(["voting-sets", "-n", "10000"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut first = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut first).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    assert!(output.stderr.is_empty(), "{output:?}");
+}
+
+#[test]
+fn the_comparison_has_both_tables_and_marks_what_differs() {
+    let text = stdout(&["compare", "-n", "3,9"]);
+    assert!(text.contains("Mutual exclusion") && text.contains("Election"));
+    let line = |formula: &str| text.lines().find(|line| line.contains(formula)).unwrap().to_string();
+    assert!(line("2N−1 (B)").contains("17 → 16 *"));
+    assert!(line("3N−1 (A, B)").contains("26 → 26"));
+    assert!(!line("3N−1 (A, B)").contains('*'));
+    let compared = json(&["compare", "-n", "3"]);
+    assert!(compared["mutex"].as_array().unwrap().len() > 30);
+    assert!(compared["election"].as_array().unwrap().len() >= 9);
+}
+
+#[test]
+fn the_catalogue_lists_every_algorithm() {
+    let listed = json(&["algorithms"]);
+    let names: Vec<_> = listed.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
+    assert_eq!(names.len(), 13);
+    let text = stdout(&["algorithms"]);
+    for name in names {
+        assert!(text.contains(name));
+        let full = stdout(&["algorithms", name]);
+        assert!(full.contains("assumes") && full.contains("promises"), "{full}");
+    }
+}
+
+#[test]
+fn the_chance_of_a_violation_is_told_three_ways() {
+    let chance = json(&["violation", "--coordinators", "16", "--votes", "9", "--uptime", "1h", "--reset", "30s"]);
+    let value = |name: &str| chance[name].as_f64().unwrap();
+    assert!((value("formula") - 0.0725).abs() < 0.0001);
+    assert!((value("exact") - 0.0024).abs() < 0.0001);
+    assert!((value("simulated") - value("exact")).abs() < 0.001);
+}
+
+#[test]
+fn completions_and_man_pages_come_from_the_same_definitions() {
+    for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
+        assert!(stdout(&["completions", shell]).contains("voting-sets"), "{shell}");
+    }
+    assert!(stdout(&["man"]).contains(".TH quorate"));
+    let directory = std::env::temp_dir().join(format!("quorate-man-{}", std::process::id()));
+    stdout(&["man", directory.to_str().unwrap()]);
+    for page in ["quorate.1", "quorate-sim.1", "quorate-compare.1"] {
+        assert!(directory.join(page).exists(), "{page}");
+    }
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+/// A million entries fit where a run that grew with its length would not: 40 million records are no small thing.
+#[cfg(target_os = "linux")]
+#[test]
+fn memory_does_not_grow_with_the_length_of_the_run() {
+    let script = "ulimit -v 100000; exec \"$0\" sim central -n 3 --entries 1000000 --delay uniform:0.5..1.5 --json";
+    let output = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_quorate")]).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let report: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&report["entries"], &report["messages"]), (&1_000_000.into(), &3_000_000.into()));
+}
