@@ -1,0 +1,75 @@
+//! The style that no lint checks: how files open, how long they are, what they must not contain.
+
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// All Rust files below a directory, with their text.
+fn sources(directory: &Path) -> Vec<(PathBuf, String)> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|extension| extension == "rs") {
+            let text = std::fs::read_to_string(&path).unwrap();
+            found.push((path, text));
+        }
+    }
+    found
+}
+
+/// The part of a file before its unit tests.
+fn code(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text)
+}
+
+#[test]
+fn every_file_says_what_it_is_for_and_is_short_enough_to_read() {
+    let sources = sources(&root().join("crates"));
+    assert!(sources.len() > 50);
+    for (path, text) in sources {
+        assert!(text.starts_with("//! "), "{} does not open with what it is for", path.display());
+        let lines = code(&text).lines().count();
+        assert!(lines <= 500, "{} has {lines} lines of code", path.display());
+    }
+}
+
+#[test]
+fn nothing_is_left_undone_or_silenced() {
+    let this = Path::new("tidy.rs");
+    for (path, text) in sources(&root().join("crates")) {
+        for forbidden in ["#[allow(", "#![allow(", "todo!(", "unimplemented!(", "dbg!(", "#[ignore", "FIXME", "XXX"] {
+            assert!(path.ends_with(this) || !text.contains(forbidden), "{} contains {forbidden}", path.display());
+        }
+    }
+}
+
+#[test]
+fn the_core_is_pure_and_names_every_message() {
+    for (path, text) in sources(&root().join("crates/core/src")) {
+        let code = code(&text);
+        for forbidden in ["std::", "_ => {}", "_ => ()"] {
+            let used = code.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(forbidden));
+            assert!(!used, "{} contains {forbidden}", path.display());
+        }
+    }
+}
+
+#[test]
+fn an_algorithm_opens_with_itself_in_prose() {
+    let core = root().join("crates/core/src");
+    let files = ["mutex", "election"].map(|family| sources(&core.join(family))).concat();
+    let algorithms: Vec<_> = files.iter().filter(|(_, text)| text.contains("const ENTRY: Entry = Entry {")).collect();
+    assert_eq!(algorithms.len(), 12);
+    for (path, text) in algorithms {
+        let prose: String = text.lines().take_while(|line| line.starts_with("//!")).collect();
+        for part in ["*Source*", "**Assumes**", "**Costs**", "**Safe**"] {
+            assert!(prose.contains(part), "{} does not say {part}", path.display());
+        }
+        let fence = text.contains("impl Mutex for").then_some("**Fence**");
+        assert!(fence.is_none_or(|part| prose.contains(part)), "{} does not say why fences grow", path.display());
+    }
+}
