@@ -192,9 +192,13 @@ pub(crate) struct Compare {
 /// The catalogue: assumptions, promises, costs, options, papers.
 #[derive(Args, Debug)]
 pub(crate) struct Algorithms {
-    /// Only these, in full
+    /// Only these
     #[arg(value_parser = algorithm_names(), hide_possible_values = true)]
     pub(crate) algorithm: Vec<String>,
+
+    /// One line each
+    #[arg(long)]
+    pub(crate) short: bool,
 }
 
 /// Who asks whom in algorithms that vote, and whether the published conditions hold.

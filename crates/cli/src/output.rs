@@ -56,8 +56,16 @@ impl Terminal {
 
     /// A progress bar that appears when the work takes longer than a second, and only on a terminal.
     pub(crate) fn progress(&self, length: u64, unit: &'static str) -> Progress {
+        let template = "{elapsed_precise} {bar:30} {pos}/{len} {prefix} {msg}";
         let shown = !self.quiet && io::stderr().is_terminal();
-        Progress { bar: None, shown, since: Instant::now(), length, unit }
+        Progress { bar: None, shown, since: Instant::now(), length, unit, template }
+    }
+
+    /// The same for work whose length nobody knows.
+    pub(crate) fn spinner(&self) -> Progress {
+        let mut progress = self.progress(0, "");
+        progress.template = "{elapsed_precise} {spinner} {msg}";
+        progress
     }
 }
 
@@ -68,6 +76,7 @@ pub(crate) struct Progress {
     since: Instant,
     length: u64,
     unit: &'static str,
+    template: &'static str,
 }
 
 impl Progress {
@@ -77,7 +86,7 @@ impl Progress {
             return;
         }
         let bar = self.bar.get_or_insert_with(|| {
-            let style = ProgressStyle::with_template("{elapsed_precise} {bar:30} {pos}/{len} {prefix} {msg}");
+            let style = ProgressStyle::with_template(self.template);
             let bar = ProgressBar::new(self.length).with_prefix(self.unit);
             bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
             bar

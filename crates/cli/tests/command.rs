@@ -193,7 +193,7 @@ fn the_catalogue_lists_every_algorithm() {
     let listed = json(&["algorithms"]);
     let names: Vec<_> = listed.as_array().unwrap().iter().map(|entry| entry["name"].as_str().unwrap()).collect();
     assert_eq!(names.len(), 13);
-    let text = stdout(&["algorithms"]);
+    let text = stdout(&["algorithms", "--short"]);
     for name in names {
         assert!(text.contains(name));
         let full = stdout(&["algorithms", name]);

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use quorate_core::catalog::{ENTRIES, Entry, Family, entry};
+use quorate_core::catalog::{ENTRIES, Entry, entry};
 use quorate_lab::compare::measure_name;
 use serde_json::{Value, json};
 
@@ -27,26 +27,22 @@ pub(crate) fn run(arguments: &Algorithms, terminal: &mut Terminal) -> Result<Exi
     };
     if terminal.is_json() {
         terminal.print_json(&chosen.iter().map(|entry| as_json(entry)).collect::<Vec<_>>())?;
-    } else if arguments.algorithm.is_empty() {
+    } else if arguments.short {
         terminal.print(&list(&chosen))?;
     } else {
-        terminal.print(&chosen.iter().map(|entry| in_full(entry)).collect::<Vec<_>>().join("\n"))?;
+        let mut text = chosen.iter().map(|entry| in_full(entry)).collect::<Vec<_>>().join("\n");
+        text.push_str(&documents(&chosen));
+        terminal.print(&text)?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
 fn list(entries: &[&Entry]) -> String {
-    let mut text = String::new();
-    for family in [Family::Mutex, Family::Election, Family::Detector] {
-        let mut table = Table::new(2);
-        for entry in entries.iter().filter(|entry| entry.family == family) {
-            table.row([format!("  {}", entry.name), entry.summary.to_string()]);
-        }
-        // Writing to a string cannot fail, here and below.
-        let _ = writeln!(text, "{}\n{}", styled(HEADING, &capitalised(&family.to_string())), table.render());
+    let mut table = Table::new(3);
+    for entry in entries {
+        table.row([styled(HEADING, entry.name), entry.family.to_string(), entry.summary.to_string()]);
     }
-    text.push_str("`quorate algorithms NAME` says what one assumes, promises and costs.\n");
-    text
+    table.render()
 }
 
 fn in_full(entry: &Entry) -> String {
@@ -65,17 +61,23 @@ fn in_full(entry: &Entry) -> String {
             ]);
         }
         let _ = write!(text, "\npublished costs, and by whom\n{}", table.render());
-        let cited =
-            |letter: &str| entry.published.iter().any(|published| published.sources.split(", ").any(|s| s == letter));
-        for (letter, title) in DOCUMENTS.iter().filter(|(letter, _)| cited(letter)) {
-            let _ = writeln!(text, "  {letter}: {title}");
-        }
     }
     for option in entry.options {
         let _ = write!(text, "\n--option {}=…  {}\n", option.key, option.meaning);
         let _ = writeln!(text, "  takes {}; by default {}", option.values, option.default);
     }
     text
+}
+
+/// The documents that these entries cite.
+fn documents(entries: &[&Entry]) -> String {
+    let cited = entries.iter().flat_map(|entry| entry.published).flat_map(|published| published.sources.split(", "));
+    let letters: std::collections::BTreeSet<_> = cited.collect();
+    let mut table = Table::new(2);
+    for (letter, title) in DOCUMENTS.iter().filter(|(letter, _)| letters.contains(letter)) {
+        table.row([*letter, *title]);
+    }
+    if letters.is_empty() { String::new() } else { format!("\n{}", table.render()) }
 }
 
 fn as_json(entry: &Entry) -> Value {
@@ -98,9 +100,4 @@ fn as_json(entry: &Entry) -> Value {
             "meaning": option.meaning,
         })).collect::<Vec<_>>(),
     })
-}
-
-fn capitalised(text: &str) -> String {
-    let mut letters = text.chars();
-    letters.next().map_or(String::new(), |first| first.to_uppercase().chain(letters).collect())
 }

@@ -12,8 +12,9 @@ use quorate_core::trace::Record;
 use quorate_lab::application::{ClientPlan, Workload};
 use quorate_lab::conversation::{conversation, sentence};
 use quorate_lab::distribution::Summary;
-use quorate_lab::experiment::{Experiment, Spectators};
+use quorate_lab::experiment::{Experiment, REQUEST_ORDER_UP_TO, Spectators};
 use quorate_lab::observer::{Ending, Verdict};
+use quorate_lab::property::of_family;
 use quorate_lab::report::Report;
 use quorate_lab::time::{DELTA, delta_text, in_delta};
 use serde_json::json;
@@ -29,7 +30,9 @@ pub(crate) fn run(arguments: &Sim, terminal: &mut Terminal) -> Result<ExitCode, 
     check_family(arguments)?;
     let experiment = experiment(arguments);
     let mut trace = arguments.trace.as_ref().map(Trace::create).transpose()?;
-    let mut progress = terminal.progress(experiment.clients.entries, "entries");
+    let is_mutex = entry(&arguments.algorithm)?.family == Family::Mutex;
+    let mut progress =
+        if is_mutex { terminal.progress(experiment.clients.entries, "entries") } else { terminal.spinner() };
     let began = Instant::now();
     let report = {
         let mut write = |record: &Record| {
@@ -198,6 +201,10 @@ fn verdicts(report: &Report) -> String {
         };
         table.row([property.name().to_string(), shown, [promise, &why].join(" ").trim().to_string()]);
     }
+    for property in of_family(report.family).iter().filter(|property| !report.watched.contains(property)) {
+        let why = format!("sees every message; watched up to n = {REQUEST_ORDER_UP_TO}");
+        table.row([property.name().to_string(), styled(DIM, "not watched"), why]);
+    }
     table.render()
 }
 
@@ -211,6 +218,9 @@ fn costs(report: &Report) -> String {
     table.row(["throughput".to_string(), costs.throughput.map_or("–".into(), number), "entries a δ".into()]);
     table.row(["1/(E + SD)".to_string(), costs.throughput_predicted.map_or("–".into(), number), "entries a δ".into()]);
     let mut text = table.render();
+    if costs.entries == 0 {
+        return text;
+    }
     let _ = writeln!(text, "to enter: {}", kinds(&costs.entry_messages));
     let _ = writeln!(text, "to exit: {}\n", kinds(&costs.exit_messages));
     let mut table = Table::new(1);
