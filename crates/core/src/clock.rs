@@ -164,8 +164,17 @@ impl fmt::Display for Fence {
 /// `a < b` if `a` happened before `b`; neither is smaller where they are concurrent. Entries after the last are zero, and
 /// the last one kept is not, so that equal clocks are equal values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(transparent)]
+#[serde(from = "Vec<u64>")]
 pub struct VectorClock(Vec<u64>);
+
+impl From<Vec<u64>> for VectorClock {
+    fn from(mut entries: Vec<u64>) -> VectorClock {
+        while entries.last() == Some(&0) {
+            entries.pop();
+        }
+        VectorClock(entries)
+    }
+}
 
 impl VectorClock {
     /// An event of `id`.

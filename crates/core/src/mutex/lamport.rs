@@ -204,3 +204,146 @@ impl Lamport {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Effect, EffectOf, effects_of};
+    use crate::setting::test_setting;
+    use alloc::vec;
+
+    const ENTER: Event<Lamport> = Event::Input(Input::Enter);
+    const EXIT: Event<Lamport> = Event::Input(Input::Exit);
+    const EXITED: EffectOf<Lamport> = Effect::Output(Output::Exited);
+
+    fn process(me: u32, n: u32) -> Lamport {
+        Lamport::new(&test_setting(&Lamport::ENTRY, me, n, &[]))
+    }
+
+    fn number(number: u64) -> Number {
+        number.try_into().unwrap()
+    }
+
+    fn request(at: u64) -> Message {
+        Message::Request { number: number(at) }
+    }
+
+    fn reply(at: u64) -> Message {
+        Message::Reply { number: number(at) }
+    }
+
+    fn release(at: u64) -> Message {
+        Message::Release { number: number(at) }
+    }
+
+    fn from(id: u32, message: Message) -> Event<Lamport> {
+        Event::Receive { from: Id::new(id), message }
+    }
+
+    fn send(to: u32, message: Message) -> EffectOf<Lamport> {
+        Effect::Send { to: Id::new(to), message }
+    }
+
+    fn entered(at: u64, id: u32) -> EffectOf<Lamport> {
+        Effect::Output(Output::Entered { fence: Fence::stamped(Timestamp::new(number(at), Id::new(id))) })
+    }
+
+    #[test]
+    fn alone_it_asks_everybody_waits_for_all_replies_and_tells_everybody_that_it_left() {
+        let mut first = process(1, 3);
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, request(1)), send(3, request(1))]);
+        assert_eq!(effects_of(2, &mut process(2, 3), from(1, request(1))), vec![send(1, reply(1))]);
+        assert_eq!(effects_of(1, &mut first, from(3, reply(1))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, reply(1))), vec![entered(1, 1)]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED, send(2, release(2)), send(3, release(2))]);
+    }
+
+    /// L7: requests (1, p1) and (1, p2) at once: p1 enters, then p2.
+    #[test]
+    fn of_two_requests_with_the_same_number_the_smaller_id_is_first() {
+        let (mut first, mut second) = (process(1, 2), process(2, 2));
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, request(1))]);
+        assert_eq!(effects_of(2, &mut second, ENTER), vec![send(1, request(1))]);
+        assert_eq!(effects_of(1, &mut first, from(2, request(1))), vec![send(2, reply(1)), entered(1, 1)]);
+        assert_eq!(effects_of(2, &mut second, from(1, request(1))), vec![send(1, reply(1))]);
+        assert_eq!(effects_of(2, &mut second, from(1, reply(1))), vec![]);
+        // The reply to a request that is being served already is no surprise.
+        assert_eq!(effects_of(1, &mut first, from(2, reply(1))), vec![]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED, send(2, release(2))]);
+        assert_eq!(effects_of(2, &mut second, from(1, release(2))), vec![entered(1, 2)]);
+    }
+
+    #[test]
+    fn a_larger_request_is_as_good_as_a_reply_and_a_smaller_number_is_not() {
+        let mut first = process(1, 2);
+        effects_of(1, &mut first, Event::Input(Input::Observe(number(4))));
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, request(5))]);
+        let mut other = first.clone();
+        assert_eq!(effects_of(1, &mut first, from(2, reply(4))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, reply(5))), vec![entered(5, 1)]);
+        assert_eq!(effects_of(1, &mut other, from(2, request(6))), vec![send(2, reply(6)), entered(5, 1)]);
+    }
+
+    #[test]
+    fn it_waits_for_the_release_of_a_smaller_request_even_if_everybody_has_replied() {
+        let mut third = process(3, 3);
+        effects_of(3, &mut third, from(2, request(1)));
+        assert_eq!(effects_of(3, &mut third, ENTER), vec![send(1, request(2)), send(2, request(2))]);
+        assert_eq!(effects_of(3, &mut third, from(1, reply(2))), vec![]);
+        assert_eq!(effects_of(3, &mut third, from(2, reply(2))), vec![]);
+        assert_eq!(effects_of(3, &mut third, from(2, release(3))), vec![entered(2, 3)]);
+    }
+
+    #[test]
+    fn every_message_carries_the_highest_number_its_sender_has_seen() {
+        let mut first = process(1, 2);
+        effects_of(1, &mut first, Event::Input(Input::Observe(number(40))));
+        assert_eq!(effects_of(1, &mut first, from(2, request(3))), vec![send(2, reply(40))]);
+        effects_of(1, &mut first, from(2, release(50)));
+        assert_eq!(first.stamp(), number(50));
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, request(51))]);
+        assert_eq!(effects_of(1, &mut first, from(2, reply(60))), vec![entered(51, 1)]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED, send(2, release(61))]);
+    }
+
+    /// L2: where a reply can overtake a request, both are inside.
+    #[test]
+    fn messages_out_of_order_let_two_in() {
+        let (mut first, mut second) = (process(1, 2), process(2, 2));
+        effects_of(1, &mut first, ENTER);
+        effects_of(2, &mut second, ENTER);
+        assert_eq!(effects_of(1, &mut first, from(2, request(1))), vec![send(2, reply(1)), entered(1, 1)]);
+        assert_eq!(effects_of(2, &mut second, from(1, reply(1))), vec![entered(1, 2)]);
+    }
+
+    #[test]
+    fn misuse_and_what_peers_should_not_send_change_nothing() {
+        let mut first = process(1, 2);
+        let check = |process: &mut Lamport, event| {
+            let before = process.clone();
+            let effects = effects_of(1, process, event);
+            assert!(matches!(effects[..], [Effect::Unexpected { .. }]), "{effects:?}");
+            assert_eq!(process, &before);
+        };
+        check(&mut first, EXIT);
+        check(&mut first, from(2, release(0)));
+        effects_of(1, &mut first, from(2, request(1)));
+        check(&mut first, from(2, request(1)));
+        effects_of(1, &mut first, ENTER);
+        check(&mut first, ENTER);
+        check(&mut first, EXIT);
+        effects_of(1, &mut first, from(2, release(5)));
+        assert!(matches!(first.phase, Phase::Held { .. }));
+        check(&mut first, ENTER);
+        check(&mut first, from(2, release(5)));
+    }
+
+    #[test]
+    fn one_process_alone_enters_without_a_message_with_growing_fences() {
+        let mut only = process(1, 1);
+        for at in [1, 3, 5] {
+            assert_eq!(effects_of(1, &mut only, ENTER), vec![entered(at, 1)]);
+            assert_eq!(effects_of(1, &mut only, EXIT), vec![EXITED]);
+        }
+    }
+}

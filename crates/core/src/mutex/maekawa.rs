@@ -186,3 +186,138 @@ impl Maekawa {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Effect, EffectOf, effects_of};
+    use crate::setting::test_setting;
+    use alloc::vec;
+
+    const ENTER: Event<Maekawa> = Event::Input(Input::Enter);
+    const EXIT: Event<Maekawa> = Event::Input(Input::Exit);
+    const EXITED: EffectOf<Maekawa> = Effect::Output(Output::Exited);
+
+    /// Of three, p1 asks itself and p2, p2 itself and p3, p3 itself and p1.
+    fn process(me: u32, n: u32) -> Maekawa {
+        Maekawa::new(&test_setting(&Maekawa::ENTRY, me, n, &[]))
+    }
+
+    fn number(number: u64) -> Number {
+        number.try_into().unwrap()
+    }
+
+    fn vote(entries: u64) -> Message {
+        Message::Vote { entries: number(entries) }
+    }
+
+    fn release(entries: u64) -> Message {
+        Message::Release { entries: number(entries) }
+    }
+
+    fn from(id: u32, message: Message) -> Event<Maekawa> {
+        Event::Receive { from: Id::new(id), message }
+    }
+
+    fn send(to: u32, message: Message) -> EffectOf<Maekawa> {
+        Effect::Send { to: Id::new(to), message }
+    }
+
+    fn entered(entries: u64) -> EffectOf<Maekawa> {
+        Effect::Output(Output::Entered { fence: Fence::counted(0, number(entries)) })
+    }
+
+    #[test]
+    fn it_asks_its_voting_set_and_what_it_says_to_itself_is_no_traffic() {
+        // 1 2
+        // 3 4
+        let mut first = process(1, 4);
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, Message::Request), send(3, Message::Request)]);
+        assert_eq!(effects_of(2, &mut process(2, 4), from(1, Message::Request)), vec![send(1, vote(0))]);
+        assert_eq!(effects_of(1, &mut first, from(3, vote(0))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, vote(0))), vec![entered(1)]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED, send(2, release(1)), send(3, release(1))]);
+    }
+
+    #[test]
+    fn a_voter_votes_for_one_at_a_time_in_the_order_in_which_they_asked() {
+        let mut voter = process(5, 9);
+        assert_eq!(effects_of(5, &mut voter, from(8, Message::Request)), vec![send(8, vote(0))]);
+        assert_eq!(effects_of(5, &mut voter, from(6, Message::Request)), vec![]);
+        assert_eq!(effects_of(5, &mut voter, from(2, Message::Request)), vec![]);
+        assert_eq!(effects_of(5, &mut voter, from(8, release(1))), vec![send(6, vote(1))]);
+        assert_eq!(effects_of(5, &mut voter, from(6, release(4))), vec![send(2, vote(4))]);
+        assert_eq!(effects_of(5, &mut voter, from(2, release(5))), vec![]);
+    }
+
+    /// M2: with the triangle, three requests at once wait for each other for ever.
+    #[test]
+    fn three_who_ask_at_once_deadlock() {
+        let (mut first, mut second, mut third) = (process(1, 3), process(2, 3), process(3, 3));
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, Message::Request)]);
+        assert_eq!(effects_of(2, &mut second, ENTER), vec![send(3, Message::Request)]);
+        assert_eq!(effects_of(3, &mut third, ENTER), vec![send(1, Message::Request)]);
+        // Everybody has voted for itself: now no message is on its way, and nobody is inside.
+        assert_eq!(effects_of(2, &mut second, from(1, Message::Request)), vec![]);
+        assert_eq!(effects_of(3, &mut third, from(2, Message::Request)), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(3, Message::Request)), vec![]);
+        for process in [first, second, third] {
+            assert!(matches!(process.phase, Phase::Wanted { .. }), "{process:?}");
+        }
+    }
+
+    #[test]
+    fn the_voter_that_two_sets_share_makes_the_later_fence_larger() {
+        let (mut first, mut second) = (process(1, 3), process(2, 3));
+        effects_of(1, &mut first, ENTER);
+        assert_eq!(effects_of(2, &mut second, from(1, Message::Request)), vec![send(1, vote(0))]);
+        assert_eq!(effects_of(2, &mut second, ENTER), vec![send(3, Message::Request)]);
+        // The other voter of p2 knows of no entry, and votes first; p2's own vote is still with p1.
+        assert_eq!(effects_of(2, &mut second, from(3, vote(0))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, vote(0))), vec![entered(1)]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED, send(2, release(1))]);
+        assert_eq!(effects_of(2, &mut second, from(1, release(1))), vec![entered(2)]);
+    }
+
+    #[test]
+    fn a_request_that_overtakes_its_senders_release_waits_for_it() {
+        let mut voter = process(2, 3);
+        effects_of(2, &mut voter, from(1, Message::Request));
+        assert_eq!(effects_of(2, &mut voter, from(1, Message::Request)), vec![]);
+        assert_eq!(effects_of(2, &mut voter, from(1, release(1))), vec![send(1, vote(1))]);
+    }
+
+    #[test]
+    fn misuse_and_what_peers_should_not_send_change_nothing() {
+        let check = |process: &mut Maekawa, event| {
+            let before = process.clone();
+            let effects = effects_of(1, process, event);
+            assert!(matches!(effects[..], [Effect::Unexpected { .. }]), "{effects:?}");
+            assert_eq!(process, &before);
+        };
+        let mut first = process(1, 3);
+        check(&mut first, EXIT);
+        check(&mut first, from(2, vote(0)));
+        check(&mut first, from(3, release(7)));
+        effects_of(1, &mut first, ENTER);
+        check(&mut first, ENTER);
+        check(&mut first, EXIT);
+        // Somebody whom it did not ask must not let it in.
+        check(&mut first, from(3, vote(0)));
+        check(&mut first, from(3, release(7)));
+        effects_of(1, &mut first, from(3, Message::Request));
+        check(&mut first, from(3, Message::Request));
+        effects_of(1, &mut first, from(2, vote(0)));
+        check(&mut first, ENTER);
+        check(&mut first, from(2, vote(0)));
+    }
+
+    #[test]
+    fn one_process_alone_enters_without_a_message_with_growing_fences() {
+        let mut only = process(1, 1);
+        for entries in 1..4 {
+            assert_eq!(effects_of(1, &mut only, ENTER), vec![entered(entries)]);
+            assert_eq!(effects_of(1, &mut only, EXIT), vec![EXITED]);
+        }
+    }
+}

@@ -318,3 +318,211 @@ impl MaekawaDeadlockFree {
         Message { clock: self.clock.now(), request, subject }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Effect, EffectOf, effects_of};
+    use crate::setting::test_setting;
+    use alloc::vec;
+
+    const ENTER: Event<MaekawaDeadlockFree> = Event::Input(Input::Enter);
+    const EXIT: Event<MaekawaDeadlockFree> = Event::Input(Input::Exit);
+    const EXITED: EffectOf<MaekawaDeadlockFree> = Effect::Output(Output::Exited);
+
+    /// Of three, p1 asks itself and p2, p2 itself and p3, p3 itself and p1.
+    fn process(me: u32, n: u32) -> MaekawaDeadlockFree {
+        MaekawaDeadlockFree::new(&test_setting(&MaekawaDeadlockFree::ENTRY, me, n, &[]))
+    }
+
+    fn number(number: u64) -> Number {
+        number.try_into().unwrap()
+    }
+
+    /// A message about this request, by somebody whose clock shows this.
+    fn message(subject: Subject, request: u64, clock: u64) -> Message {
+        Message { clock: number(clock), request: number(request), subject }
+    }
+
+    fn from(id: u32, subject: Subject, request: u64, clock: u64) -> Event<MaekawaDeadlockFree> {
+        Event::Receive { from: Id::new(id), message: message(subject, request, clock) }
+    }
+
+    fn send(to: u32, subject: Subject, request: u64, clock: u64) -> EffectOf<MaekawaDeadlockFree> {
+        Effect::Send { to: Id::new(to), message: message(subject, request, clock) }
+    }
+
+    fn entered(entries: u64) -> EffectOf<MaekawaDeadlockFree> {
+        Effect::Output(Output::Entered { fence: Fence::counted(0, number(entries)) })
+    }
+
+    #[test]
+    fn alone_it_is_as_maekawas_with_a_fence_above_every_voters_clock() {
+        // 1 2
+        // 3 4
+        let mut first = process(1, 4);
+        let requests = vec![send(2, Subject::Request, 1, 1), send(3, Subject::Request, 1, 1)];
+        assert_eq!(effects_of(1, &mut first, ENTER), requests);
+        let voted = vec![send(1, Subject::Vote, 1, 1)];
+        assert_eq!(effects_of(2, &mut process(2, 4), from(1, Subject::Request, 1, 1)), voted);
+        assert_eq!(effects_of(1, &mut first, from(3, Subject::Vote, 1, 30)), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 1, 1)), vec![entered(31)]);
+        let released = vec![EXITED, send(2, Subject::Release, 1, 31), send(3, Subject::Release, 1, 31)];
+        assert_eq!(effects_of(1, &mut first, EXIT), released);
+        // The voter passes the number on.
+        let mut voter = process(2, 4);
+        effects_of(2, &mut voter, from(1, Subject::Request, 1, 1));
+        effects_of(2, &mut voter, from(1, Subject::Release, 1, 31));
+        assert_eq!(effects_of(2, &mut voter, from(4, Subject::Request, 5, 5)), vec![send(4, Subject::Vote, 5, 31)]);
+    }
+
+    /// The three requests of M2: p3 fails at p1, and yields to p2.
+    #[test]
+    fn three_who_ask_at_once_enter_one_after_the_other() {
+        let (mut first, mut second, mut third) = (process(1, 3), process(2, 3), process(3, 3));
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, Subject::Request, 1, 1)]);
+        assert_eq!(effects_of(2, &mut second, ENTER), vec![send(3, Subject::Request, 1, 1)]);
+        assert_eq!(effects_of(3, &mut third, ENTER), vec![send(1, Subject::Request, 1, 1)]);
+        // p2 and p3 inquire of themselves, which is no traffic.
+        assert_eq!(effects_of(2, &mut second, from(1, Subject::Request, 1, 1)), vec![]);
+        assert_eq!(effects_of(3, &mut third, from(2, Subject::Request, 1, 1)), vec![]);
+        let failed = vec![send(3, Subject::Fail, 1, 1)];
+        assert_eq!(effects_of(1, &mut first, from(3, Subject::Request, 1, 1)), failed);
+        let voted = vec![send(2, Subject::Vote, 1, 1)];
+        assert_eq!(effects_of(3, &mut third, from(1, Subject::Fail, 1, 1)), voted);
+
+        assert_eq!(effects_of(2, &mut second, from(3, Subject::Vote, 1, 1)), vec![entered(2)]);
+        let left = vec![EXITED, send(3, Subject::Release, 1, 2), send(1, Subject::Vote, 1, 2)];
+        assert_eq!(effects_of(2, &mut second, EXIT), left);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 1, 2)), vec![entered(3)]);
+        assert_eq!(effects_of(3, &mut third, from(2, Subject::Release, 1, 2)), vec![]);
+        let left = vec![EXITED, send(2, Subject::Release, 1, 3), send(3, Subject::Vote, 1, 3)];
+        assert_eq!(effects_of(1, &mut first, EXIT), left);
+        assert_eq!(effects_of(3, &mut third, from(1, Subject::Vote, 1, 3)), vec![entered(4)]);
+    }
+
+    #[test]
+    fn who_yields_gets_the_vote_again_after_the_earlier_one_has_left() {
+        let mut voter = process(5, 9);
+        assert_eq!(effects_of(5, &mut voter, from(6, Subject::Request, 3, 3)), vec![send(6, Subject::Vote, 3, 3)]);
+        assert_eq!(effects_of(5, &mut voter, from(2, Subject::Request, 1, 1)), vec![send(6, Subject::Inquire, 3, 3)]);
+        assert_eq!(effects_of(5, &mut voter, from(8, Subject::Request, 3, 3)), vec![send(8, Subject::Fail, 3, 3)]);
+        assert_eq!(effects_of(5, &mut voter, from(6, Subject::Yield, 3, 3)), vec![send(2, Subject::Vote, 1, 3)]);
+        // (3, p6) precedes (3, p8): ties are broken by id.
+        assert_eq!(effects_of(5, &mut voter, from(2, Subject::Release, 1, 4)), vec![send(6, Subject::Vote, 3, 4)]);
+        assert_eq!(effects_of(5, &mut voter, from(6, Subject::Release, 3, 5)), vec![send(8, Subject::Vote, 3, 5)]);
+        assert_eq!(effects_of(5, &mut voter, from(8, Subject::Release, 3, 6)), vec![]);
+    }
+
+    /// Sanders' correction of Maekawa's own.
+    #[test]
+    fn who_was_next_is_told_when_an_earlier_request_comes() {
+        let mut voter = process(5, 9);
+        effects_of(5, &mut voter, from(2, Subject::Request, 5, 5));
+        assert_eq!(effects_of(5, &mut voter, from(8, Subject::Request, 3, 3)), vec![send(2, Subject::Inquire, 5, 5)]);
+        // One inquiry is enough; it is p8 that has to be told.
+        assert_eq!(effects_of(5, &mut voter, from(4, Subject::Request, 2, 2)), vec![send(8, Subject::Fail, 3, 5)]);
+
+        // Who came after the vote was never next, was told at once, and is not told twice.
+        let mut voter = process(5, 9);
+        effects_of(5, &mut voter, from(2, Subject::Request, 5, 5));
+        assert_eq!(effects_of(5, &mut voter, from(8, Subject::Request, 7, 7)), vec![send(8, Subject::Fail, 7, 7)]);
+        assert_eq!(effects_of(5, &mut voter, from(4, Subject::Request, 2, 2)), vec![send(2, Subject::Inquire, 5, 7)]);
+    }
+
+    /// Process 1 of 3 whose own vote went to p3 first, so that it has failed with its request 2.
+    fn failed() -> MaekawaDeadlockFree {
+        let mut first = process(1, 3);
+        effects_of(1, &mut first, from(3, Subject::Request, 1, 1));
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, Subject::Request, 2, 2)]);
+        first
+    }
+
+    #[test]
+    fn an_inquiry_that_overtakes_its_vote_is_answered_when_the_vote_has_come() {
+        let mut first = failed();
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Inquire, 2, 2)), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 2, 2)), vec![send(2, Subject::Yield, 2, 2)]);
+        // It counts on that vote no more, and keeps the next one, about which nobody has inquired.
+        assert_eq!(effects_of(1, &mut first, from(3, Subject::Release, 1, 9)), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 2, 2)), vec![entered(10)]);
+    }
+
+    #[test]
+    fn an_inquiry_is_kept_until_it_is_known_whether_the_vote_is_of_use() {
+        // Nobody is known to be ahead: it keeps the vote, and with the last one it enters.
+        let mut second = process(2, 4);
+        assert_eq!(effects_of(2, &mut second, ENTER).len(), 2);
+        effects_of(2, &mut second, from(1, Subject::Vote, 1, 1));
+        assert_eq!(effects_of(2, &mut second, from(1, Subject::Inquire, 1, 1)), vec![]);
+        let mut lucky = second.clone();
+        assert_eq!(effects_of(2, &mut lucky, from(4, Subject::Vote, 1, 1)), vec![entered(2)]);
+        assert_eq!(effects_of(2, &mut lucky, from(1, Subject::Inquire, 1, 1)), vec![]);
+        // Who fails somewhere answers the inquiries it has kept, and later ones at once.
+        let yields = vec![send(1, Subject::Yield, 1, 1)];
+        assert_eq!(effects_of(2, &mut second, from(4, Subject::Fail, 1, 1)), yields);
+        assert_eq!(effects_of(2, &mut second, from(1, Subject::Vote, 1, 1)), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(1, Subject::Inquire, 1, 1)), yields);
+    }
+
+    #[test]
+    fn messages_about_an_older_request_are_ignored() {
+        let mut first = process(1, 3);
+        effects_of(1, &mut first, ENTER);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 1, 1)), vec![entered(2)]);
+        effects_of(1, &mut first, EXIT);
+        let late = [Subject::Fail, Subject::Inquire];
+        let ignored = |process: &mut MaekawaDeadlockFree| {
+            let before = process.clone();
+            for subject in late {
+                assert_eq!(effects_of(1, process, from(2, subject, 1, 1)), vec![]);
+            }
+            assert_eq!(process, &before);
+        };
+        ignored(&mut first);
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, Subject::Request, 3, 3)]);
+        ignored(&mut first);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 3, 3)), vec![entered(4)]);
+        ignored(&mut first);
+    }
+
+    #[test]
+    fn misuse_and_what_peers_should_not_send_change_nothing() {
+        let check = |process: &mut MaekawaDeadlockFree, event| {
+            let before = process.clone();
+            let effects = effects_of(1, process, event);
+            assert!(matches!(effects[..], [Effect::Unexpected { .. }]), "{effects:?}");
+            assert_eq!(process, &before);
+        };
+        let mut first = failed();
+        check(&mut first, ENTER);
+        check(&mut first, EXIT);
+        // The request that has the vote, once more.
+        check(&mut first, from(3, Subject::Request, 1, 1));
+        effects_of(1, &mut first, from(3, Subject::Request, 2, 2));
+        check(&mut first, from(3, Subject::Request, 2, 2));
+        // Who was not asked has no vote to give or to inquire about.
+        check(&mut first, from(3, Subject::Vote, 2, 2));
+        check(&mut first, from(3, Subject::Inquire, 2, 2));
+        check(&mut first, from(2, Subject::Vote, 1, 1));
+        check(&mut first, from(3, Subject::Release, 2, 2));
+        check(&mut first, from(2, Subject::Yield, 1, 1));
+        effects_of(1, &mut first, from(2, Subject::Vote, 2, 2));
+        check(&mut first, from(2, Subject::Vote, 2, 2));
+        effects_of(1, &mut first, from(3, Subject::Release, 1, 1));
+        assert!(matches!(first.phase, Phase::Held { .. }));
+        check(&mut first, ENTER);
+        check(&mut first, from(2, Subject::Vote, 2, 2));
+        effects_of(1, &mut first, EXIT);
+        check(&mut first, EXIT);
+    }
+
+    #[test]
+    fn one_process_alone_enters_without_a_message_with_growing_fences() {
+        let mut only = process(1, 1);
+        for entries in [2, 4, 6] {
+            assert_eq!(effects_of(1, &mut only, ENTER), vec![entered(entries)]);
+            assert_eq!(effects_of(1, &mut only, EXIT), vec![EXITED]);
+        }
+    }
+}

@@ -310,3 +310,227 @@ impl Majority {
         0..=self.delay_bound.saturating_mul(1 << tries.min(LONGEST_BACK_OFF))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Effect, EffectOf, effects_of};
+    use crate::setting::{Group, Options, SettingError, Timing, test_setting};
+    use alloc::string::ToString;
+    use alloc::vec;
+    use alloc::vec::Vec;
+
+    const ENTER: Event<Majority> = Event::Input(Input::Enter);
+    const EXIT: Event<Majority> = Event::Input(Input::Exit);
+    const EXITED: EffectOf<Majority> = Effect::Output(Output::Exited);
+    const CANCEL: EffectOf<Majority> = Effect::CancelTimer(Timer::Answers);
+
+    /// A process that has begun its first life.
+    fn process(me: u32, n: u32) -> Majority {
+        let mut process = Majority::new(&test_setting(&Majority::ENTRY, me, n, &[]));
+        assert_eq!(effects_of(me, &mut process, Event::Start { incarnation: 1, saved: None }), vec![]);
+        process
+    }
+
+    fn ballot(count: u64) -> Ballot {
+        Ballot { incarnation: 1, number: count.try_into().unwrap() }
+    }
+
+    fn ask(count: u64) -> Message {
+        Message::Ask { ballot: ballot(count) }
+    }
+
+    fn vote(count: u64, entries: u64) -> Message {
+        Message::Vote { ballot: ballot(count), entries: entries.try_into().unwrap() }
+    }
+
+    fn refuse(count: u64) -> Message {
+        Message::Refuse { ballot: ballot(count) }
+    }
+
+    fn release(count: u64, entries: u64) -> Message {
+        Message::Release { ballot: ballot(count), entries: entries.try_into().unwrap() }
+    }
+
+    fn from(id: u32, message: Message) -> Event<Majority> {
+        Event::Receive { from: Id::new(id), message }
+    }
+
+    fn send(to: u32, message: Message) -> EffectOf<Majority> {
+        Effect::Send { to: Id::new(to), message }
+    }
+
+    /// Asks everybody but the process itself, for the deadline of a round trip and a tick.
+    fn asks(count: u64, others: &[u32]) -> Vec<EffectOf<Majority>> {
+        let timer = Effect::SetTimer { timer: Timer::Answers, after: 21..=21 };
+        [timer].into_iter().chain(others.iter().map(|&id| send(id, ask(count)))).collect()
+    }
+
+    fn back_off(longest: Ticks) -> EffectOf<Majority> {
+        Effect::SetTimer { timer: Timer::BackOff, after: 0..=longest }
+    }
+
+    fn entered(entries: u64) -> EffectOf<Majority> {
+        Effect::Output(Output::Entered { fence: Fence::counted(0, entries.try_into().unwrap()) })
+    }
+
+    #[test]
+    fn more_than_half_of_the_votes_let_one_in_and_all_of_them_go_back() {
+        let (mut first, mut second) = (process(1, 4), process(2, 4));
+        assert_eq!(effects_of(1, &mut first, ENTER), asks(1, &[2, 3, 4]));
+        assert_eq!(effects_of(2, &mut second, from(1, ask(1))), vec![send(1, vote(1, 0))]);
+        assert_eq!(effects_of(1, &mut first, from(2, vote(1, 0))), vec![]);
+        // Its own vote is the third, and what it knows of earlier entries counts as well.
+        assert_eq!(effects_of(1, &mut first, from(4, vote(1, 6))), vec![CANCEL, entered(7)]);
+        // One more than needed.
+        assert_eq!(effects_of(1, &mut first, from(3, vote(1, 2))), vec![]);
+        let released = vec![EXITED, send(2, release(1, 7)), send(3, release(1, 7)), send(4, release(1, 7))];
+        assert_eq!(effects_of(1, &mut first, EXIT), released);
+        assert_eq!(effects_of(2, &mut second, from(1, release(1, 7))), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(3, ask(9))), vec![send(3, vote(9, 7))]);
+        // Its own vote is free again, too.
+        assert_eq!(effects_of(1, &mut first, from(3, ask(9))), vec![send(3, vote(9, 7))]);
+    }
+
+    #[test]
+    fn a_coordinator_that_has_voted_refuses_until_the_vote_is_back() {
+        let mut second = process(2, 3);
+        assert_eq!(effects_of(2, &mut second, from(1, ask(5))), vec![send(1, vote(5, 0))]);
+        assert_eq!(effects_of(2, &mut second, from(3, ask(8))), vec![send(3, refuse(8))]);
+        // Not this one's to give back.
+        assert_eq!(effects_of(2, &mut second, from(3, release(5, 0))), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(3, ask(9))), vec![send(3, refuse(9))]);
+        assert_eq!(effects_of(2, &mut second, from(1, release(5, 1))), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(3, ask(10))), vec![send(3, vote(10, 1))]);
+    }
+
+    #[test]
+    fn refusals_give_the_votes_back_and_each_failure_doubles_the_longest_wait() {
+        let mut first = process(1, 4);
+        effects_of(1, &mut first, ENTER);
+        effects_of(1, &mut first, from(2, vote(1, 0)));
+        assert_eq!(effects_of(1, &mut first, from(3, refuse(1))), vec![]);
+        // Two have refused, and three votes of four cannot be reached any more.
+        let gives_up = vec![CANCEL, send(2, release(1, 0)), back_off(20)];
+        assert_eq!(effects_of(1, &mut first, from(4, refuse(1))), gives_up);
+        let mut longest = 20;
+        for count in 2..12 {
+            longest = (2 * longest).min(10 * 256);
+            assert_eq!(effects_of(1, &mut first, Event::Timeout(Timer::BackOff)), asks(count, &[2, 3, 4]));
+            // A refusal of an earlier try, or a second one of the same, means nothing.
+            assert_eq!(effects_of(1, &mut first, from(3, refuse(count - 1))), vec![]);
+            assert_eq!(effects_of(1, &mut first, from(2, refuse(count))), vec![]);
+            assert_eq!(effects_of(1, &mut first, from(2, refuse(count))), vec![]);
+            assert_eq!(effects_of(1, &mut first, from(3, refuse(count))), vec![CANCEL, back_off(longest)]);
+        }
+    }
+
+    #[test]
+    fn answers_that_take_too_long_are_a_failure_and_late_votes_are_given_back() {
+        let mut first = process(1, 3);
+        effects_of(1, &mut first, ENTER);
+        assert_eq!(effects_of(1, &mut first, Event::Timeout(Timer::Answers)), vec![back_off(20)]);
+        assert_eq!(effects_of(1, &mut first, from(2, vote(1, 3))), vec![send(2, release(1, 3))]);
+        assert_eq!(effects_of(1, &mut first, Event::Timeout(Timer::BackOff)), asks(2, &[2, 3]));
+        assert_eq!(effects_of(1, &mut first, from(3, vote(1, 0))), vec![send(3, release(1, 3))]);
+        assert_eq!(effects_of(1, &mut first, from(3, vote(2, 0))), vec![CANCEL, entered(4)]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED, send(3, release(2, 4))]);
+        assert_eq!(effects_of(1, &mut first, from(2, vote(2, 0))), vec![send(2, release(2, 4))]);
+        // Timers that were too late to be cancelled are harmless.
+        for timer in [Timer::Answers, Timer::BackOff] {
+            let before = first.clone();
+            assert_eq!(effects_of(1, &mut first, Event::Timeout(timer)), vec![]);
+            assert_eq!(first, before);
+        }
+    }
+
+    #[test]
+    fn a_new_try_takes_over_the_vote_of_an_older_one() {
+        let mut second = process(2, 3);
+        effects_of(2, &mut second, from(1, ask(1)));
+        assert_eq!(effects_of(2, &mut second, from(1, ask(2))), vec![send(1, vote(2, 0))]);
+        // The release of the older try comes late, and does not free the vote; neither does an older question get it.
+        assert_eq!(effects_of(2, &mut second, from(1, release(1, 0))), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(1, ask(1))), vec![send(1, refuse(1))]);
+        assert_eq!(effects_of(2, &mut second, from(3, ask(1))), vec![send(3, refuse(1))]);
+        // A try of a later life is newer than all of the former one.
+        let reborn = Ballot { incarnation: 2, number: Number::ZERO.next() };
+        let votes = vec![send(1, Message::Vote { ballot: reborn, entries: Number::ZERO })];
+        assert_eq!(effects_of(2, &mut second, from(1, Message::Ask { ballot: reborn })), votes);
+    }
+
+    /// The next try of who has left may overtake the release of its entry, and find voters that do not know of it.
+    #[test]
+    fn fences_grow_even_if_the_next_try_overtakes_the_release() {
+        let mut first = process(1, 3);
+        effects_of(1, &mut first, from(2, ask(1)));
+        effects_of(1, &mut first, ENTER);
+        effects_of(1, &mut first, from(2, vote(1, 0)));
+        assert_eq!(effects_of(1, &mut first, from(3, vote(1, 0))), vec![CANCEL, entered(1)]);
+        effects_of(1, &mut first, EXIT);
+        effects_of(1, &mut first, ENTER);
+        let mut unlucky = first.clone();
+        effects_of(1, &mut first, from(2, vote(2, 0)));
+        assert_eq!(effects_of(1, &mut first, from(3, vote(2, 0))), vec![CANCEL, entered(2)]);
+        // A try that fails must not let go of the vote without telling of the entry either.
+        effects_of(1, &mut unlucky, from(3, vote(2, 0)));
+        let gives_up = vec![CANCEL, send(3, release(2, 1)), back_off(20)];
+        assert_eq!(effects_of(1, &mut unlucky, from(2, refuse(2))), gives_up);
+    }
+
+    #[test]
+    fn no_fewer_votes_than_a_majority_can_be_demanded() {
+        let group = |n, votes| {
+            let options = Options::new(&Majority::ENTRY, [("votes", votes)]).unwrap();
+            Group::new(&Majority::ENTRY, n, 10, Timing::Synchronous, options)
+        };
+        for (n, votes) in [(4, "3"), (4, "4"), (5, "3"), (1, "1"), (4, "0")] {
+            assert!(group(n, votes).is_ok(), "{votes} of {n}");
+        }
+        for (n, votes) in [(4, "2"), (4, "5"), (5, "2"), (1, "2")] {
+            assert!(matches!(group(n, votes), Err(SettingError::Refused(_))), "{votes} of {n}");
+        }
+        let why = group(4, "2").unwrap_err().to_string();
+        assert_eq!(why, "option votes = 2: of 4 coordinators it takes 3 to 4 votes");
+        // All of three are needed if all are demanded.
+        let mut first = Majority::new(&test_setting(&Majority::ENTRY, 1, 3, &[("votes", "3")]));
+        effects_of(1, &mut first, Event::Start { incarnation: 1, saved: None });
+        effects_of(1, &mut first, ENTER);
+        assert_eq!(effects_of(1, &mut first, from(2, vote(1, 0))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(3, vote(1, 0))), vec![CANCEL, entered(1)]);
+    }
+
+    #[test]
+    fn misuse_by_the_application_changes_nothing_and_a_second_vote_counts_once() {
+        let check = |process: &mut Majority, event| {
+            let before = process.clone();
+            let effects = effects_of(1, process, event);
+            assert!(matches!(effects[..], [Effect::Unexpected { from: None, .. }]), "{effects:?}");
+            assert_eq!(process, &before);
+        };
+        let mut first = process(1, 5);
+        check(&mut first, EXIT);
+        effects_of(1, &mut first, ENTER);
+        check(&mut first, ENTER);
+        check(&mut first, EXIT);
+        assert_eq!(effects_of(1, &mut first, from(2, vote(1, 0))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, vote(1, 0))), vec![]);
+        let mut refused = first.clone();
+        effects_of(1, &mut first, from(3, vote(1, 0)));
+        assert!(matches!(first.phase, Phase::Held { .. }));
+        check(&mut first, ENTER);
+        effects_of(1, &mut refused, Event::Timeout(Timer::Answers));
+        check(&mut refused, ENTER);
+        check(&mut refused, EXIT);
+    }
+
+    #[test]
+    fn one_process_alone_enters_without_a_message_with_growing_fences() {
+        let mut only = process(1, 1);
+        for entries in 1..4 {
+            let effects: Vec<_> = asks(entries, &[]).into_iter().chain([CANCEL, entered(entries)]).collect();
+            assert_eq!(effects_of(1, &mut only, ENTER), effects);
+            assert_eq!(effects_of(1, &mut only, EXIT), vec![EXITED]);
+        }
+    }
+}

@@ -201,3 +201,156 @@ impl RicartAgrawala {
         Message::Reply { highest: (!self.bare).then(|| self.clock.now()) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Effect, EffectOf, effects_of};
+    use crate::setting::test_setting;
+    use alloc::vec;
+
+    const ENTER: Event<RicartAgrawala> = Event::Input(Input::Enter);
+    const EXIT: Event<RicartAgrawala> = Event::Input(Input::Exit);
+    const EXITED: EffectOf<RicartAgrawala> = Effect::Output(Output::Exited);
+
+    fn process(me: u32, n: u32) -> RicartAgrawala {
+        RicartAgrawala::new(&test_setting(&RicartAgrawala::ENTRY, me, n, &[]))
+    }
+
+    /// A process whose clock shows this.
+    fn process_at(me: u32, n: u32, clock: u64) -> RicartAgrawala {
+        let mut process = process(me, n);
+        assert_eq!(effects_of(me, &mut process, Event::Input(Input::Observe(number(clock)))), vec![]);
+        process
+    }
+
+    fn number(number: u64) -> Number {
+        number.try_into().unwrap()
+    }
+
+    fn request(at: u64) -> Message {
+        Message::Request { number: number(at) }
+    }
+
+    fn reply(highest: u64) -> Message {
+        Message::Reply { highest: Some(number(highest)) }
+    }
+
+    fn from(id: u32, message: Message) -> Event<RicartAgrawala> {
+        Event::Receive { from: Id::new(id), message }
+    }
+
+    fn send(to: u32, message: Message) -> EffectOf<RicartAgrawala> {
+        Effect::Send { to: Id::new(to), message }
+    }
+
+    fn entered(at: u64, id: u32) -> EffectOf<RicartAgrawala> {
+        Effect::Output(Output::Entered { fence: Fence::stamped(Timestamp::new(number(at), Id::new(id))) })
+    }
+
+    /// R10: p1 asks at 41, p2 at 34, p3 does not ask: p2 enters first, then p1.
+    #[test]
+    fn the_smaller_number_enters_first_and_answers_when_it_has_left() {
+        let (mut first, mut second, mut third) = (process_at(1, 3, 40), process_at(2, 3, 33), process(3, 3));
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, request(41)), send(3, request(41))]);
+        assert_eq!(effects_of(2, &mut second, ENTER), vec![send(1, request(34)), send(3, request(34))]);
+        assert_eq!(effects_of(3, &mut third, from(1, request(41))), vec![send(1, reply(41))]);
+        assert_eq!(effects_of(3, &mut third, from(2, request(34))), vec![send(2, reply(41))]);
+        assert_eq!(effects_of(1, &mut first, from(2, request(34))), vec![send(2, reply(41))]);
+        assert_eq!(effects_of(2, &mut second, from(1, request(41))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(3, reply(41))), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(3, reply(41))), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(1, reply(41))), vec![entered(34, 2)]);
+        assert_eq!(effects_of(2, &mut second, EXIT), vec![EXITED, send(1, reply(41))]);
+        assert_eq!(effects_of(1, &mut first, from(2, reply(41))), vec![entered(41, 1)]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED]);
+    }
+
+    #[test]
+    fn of_two_requests_with_the_same_number_the_smaller_id_is_first() {
+        let (mut first, mut second) = (process(1, 2), process(2, 2));
+        effects_of(1, &mut first, ENTER);
+        effects_of(2, &mut second, ENTER);
+        assert_eq!(effects_of(1, &mut first, from(2, request(1))), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(1, request(1))), vec![send(1, reply(1))]);
+        assert_eq!(effects_of(1, &mut first, from(2, reply(1))), vec![entered(1, 1)]);
+    }
+
+    #[test]
+    fn who_is_inside_puts_all_answers_off_whatever_their_numbers_and_forgets_them_then() {
+        let mut first = process_at(1, 3, 8);
+        effects_of(1, &mut first, ENTER);
+        effects_of(1, &mut first, from(2, reply(9)));
+        assert_eq!(effects_of(1, &mut first, from(3, reply(9))), vec![entered(9, 1)]);
+        assert_eq!(effects_of(1, &mut first, from(3, request(20))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, request(1))), vec![]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED, send(2, reply(20)), send(3, reply(20))]);
+        // The next request is larger than all it has seen, and owes nobody anything.
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, request(21)), send(3, request(21))]);
+        effects_of(1, &mut first, from(2, reply(21)));
+        effects_of(1, &mut first, from(3, reply(21)));
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED]);
+    }
+
+    /// R2: messages may come in any order.
+    #[test]
+    fn a_request_that_overtakes_its_senders_reply_waits() {
+        let (mut first, mut second) = (process(1, 2), process(2, 2));
+        effects_of(2, &mut second, ENTER);
+        assert_eq!(effects_of(1, &mut first, from(2, request(1))), vec![send(2, reply(1))]);
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, request(2))]);
+        assert_eq!(effects_of(2, &mut second, from(1, request(2))), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(1, reply(1))), vec![entered(1, 2)]);
+        assert_eq!(effects_of(2, &mut second, EXIT), vec![EXITED, send(1, reply(2))]);
+    }
+
+    #[test]
+    fn numbered_replies_move_the_clock_and_bare_ones_do_not() {
+        let mut numbered = process_at(1, 2, 6);
+        assert_eq!(effects_of(1, &mut numbered, from(2, request(3))), vec![send(2, reply(6))]);
+        effects_of(1, &mut numbered, ENTER);
+        assert_eq!(effects_of(1, &mut numbered, from(2, reply(30))), vec![entered(7, 1)]);
+        assert_eq!(numbered.stamp(), number(30));
+
+        let mut bare = RicartAgrawala::new(&test_setting(&RicartAgrawala::ENTRY, 1, 2, &[("replies", "bare")]));
+        let says_nothing = Message::Reply { highest: None };
+        assert_eq!(effects_of(1, &mut bare, from(2, request(3))), vec![send(2, says_nothing.clone())]);
+        effects_of(1, &mut bare, ENTER);
+        assert_eq!(effects_of(1, &mut bare, from(2, says_nothing)), vec![entered(4, 1)]);
+        assert_eq!(bare.stamp(), number(4));
+    }
+
+    #[test]
+    fn misuse_and_what_peers_should_not_send_change_nothing() {
+        let check = |process: &mut RicartAgrawala, event| {
+            let before = process.clone();
+            let effects = effects_of(1, process, event);
+            assert!(matches!(effects[..], [Effect::Unexpected { .. }]), "{effects:?}");
+            assert_eq!(process, &before);
+        };
+        let mut first = process(1, 3);
+        check(&mut first, EXIT);
+        check(&mut first, from(2, reply(0)));
+        effects_of(1, &mut first, ENTER);
+        check(&mut first, ENTER);
+        check(&mut first, EXIT);
+        effects_of(1, &mut first, from(2, request(1)));
+        check(&mut first, from(2, request(1)));
+        effects_of(1, &mut first, from(2, reply(1)));
+        // A second reply of one must not stand for the other's.
+        check(&mut first, from(2, reply(1)));
+        effects_of(1, &mut first, from(3, reply(1)));
+        assert!(matches!(first.phase, Phase::Held { .. }));
+        check(&mut first, ENTER);
+        check(&mut first, from(3, reply(1)));
+    }
+
+    #[test]
+    fn one_process_alone_enters_without_a_message_with_growing_fences() {
+        let mut only = process(1, 1);
+        for at in 1..4 {
+            assert_eq!(effects_of(1, &mut only, ENTER), vec![entered(at, 1)]);
+            assert_eq!(effects_of(1, &mut only, EXIT), vec![EXITED]);
+        }
+    }
+}

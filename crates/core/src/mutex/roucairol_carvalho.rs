@@ -188,3 +188,149 @@ impl RoucairolCarvalho {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Effect, EffectOf, effects_of};
+    use crate::setting::test_setting;
+    use alloc::vec;
+
+    const ENTER: Event<RoucairolCarvalho> = Event::Input(Input::Enter);
+    const EXIT: Event<RoucairolCarvalho> = Event::Input(Input::Exit);
+    const EXITED: EffectOf<RoucairolCarvalho> = Effect::Output(Output::Exited);
+
+    fn process(me: u32, n: u32) -> RoucairolCarvalho {
+        RoucairolCarvalho::new(&test_setting(&RoucairolCarvalho::ENTRY, me, n, &[]))
+    }
+
+    /// Process 1 of 3 after a first use: its clock shows 2, and it has everybody's permission.
+    fn permitted() -> RoucairolCarvalho {
+        let mut first = process(1, 3);
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, request(1)), send(3, request(1))]);
+        assert_eq!(effects_of(1, &mut first, from(3, reply(1))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, reply(1))), vec![entered(1, 1)]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED]);
+        first
+    }
+
+    fn number(number: u64) -> Number {
+        number.try_into().unwrap()
+    }
+
+    fn request(at: u64) -> Message {
+        Message::Request { number: number(at) }
+    }
+
+    fn reply(highest: u64) -> Message {
+        Message::Reply { highest: number(highest) }
+    }
+
+    fn from(id: u32, message: Message) -> Event<RoucairolCarvalho> {
+        Event::Receive { from: Id::new(id), message }
+    }
+
+    fn send(to: u32, message: Message) -> EffectOf<RoucairolCarvalho> {
+        Effect::Send { to: Id::new(to), message }
+    }
+
+    fn entered(at: u64, id: u32) -> EffectOf<RoucairolCarvalho> {
+        Effect::Output(Output::Entered { fence: Fence::stamped(Timestamp::new(number(at), Id::new(id))) })
+    }
+
+    #[test]
+    fn the_second_entry_alone_costs_nothing_and_its_fence_is_larger() {
+        let mut first = permitted();
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![entered(3, 1)]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED]);
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![entered(5, 1)]);
+    }
+
+    #[test]
+    fn it_asks_only_those_whose_permission_it_lacks() {
+        let mut first = permitted();
+        assert_eq!(effects_of(1, &mut first, from(3, request(2))), vec![send(3, reply(2))]);
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(3, request(3))]);
+        assert_eq!(effects_of(1, &mut first, from(3, reply(9))), vec![entered(9, 1)]);
+    }
+
+    #[test]
+    fn giving_a_permission_up_while_waiting_asks_for_it_back_with_the_same_timestamp() {
+        let mut first = permitted();
+        effects_of(1, &mut first, from(3, request(2)));
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(3, request(3))]);
+        // The second process asked before it knew anything of this request.
+        assert_eq!(effects_of(1, &mut first, from(2, request(1))), vec![send(2, reply(3)), send(2, request(3))]);
+        assert_eq!(effects_of(1, &mut first, from(3, reply(3))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, reply(5))), vec![entered(5, 1)]);
+    }
+
+    #[test]
+    fn a_permission_that_was_asked_for_already_is_not_asked_for_twice() {
+        let (mut first, mut second) = (process(1, 2), process(2, 2));
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, request(1))]);
+        assert_eq!(effects_of(2, &mut second, ENTER), vec![send(1, request(1))]);
+        // Both ask with the same number: the smaller id goes first.
+        assert_eq!(effects_of(2, &mut second, from(1, request(1))), vec![send(1, reply(1))]);
+        assert_eq!(effects_of(1, &mut first, from(2, request(1))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, reply(1))), vec![entered(1, 1)]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED, send(2, reply(2))]);
+        assert_eq!(effects_of(2, &mut second, from(1, reply(2))), vec![entered(2, 2)]);
+    }
+
+    #[test]
+    fn a_later_request_waits_even_if_it_overtakes_the_permission_of_its_sender() {
+        let mut first = process(1, 2);
+        effects_of(1, &mut first, ENTER);
+        assert_eq!(effects_of(1, &mut first, from(2, request(2))), vec![]);
+        assert_eq!(effects_of(1, &mut first, from(2, reply(1))), vec![entered(2, 1)]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED, send(2, reply(3))]);
+        // With the reply the permission of the other is gone as well.
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, request(4))]);
+    }
+
+    #[test]
+    fn who_gets_a_permission_has_seen_a_number_larger_than_every_entry_of_its_giver() {
+        let (mut first, mut second) = (permitted(), process(2, 2));
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![entered(3, 1)]);
+        assert_eq!(effects_of(2, &mut second, ENTER), vec![send(1, request(1))]);
+        // Who is inside does not answer, not even to a smaller request.
+        assert_eq!(effects_of(1, &mut first, from(2, request(1))), vec![]);
+        assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED, send(2, reply(4))]);
+        assert_eq!(effects_of(2, &mut second, from(1, reply(4))), vec![entered(4, 2)]);
+    }
+
+    #[test]
+    fn misuse_and_what_peers_should_not_send_change_nothing() {
+        let check = |process: &mut RoucairolCarvalho, event| {
+            let before = process.clone();
+            let effects = effects_of(1, process, event);
+            assert!(matches!(effects[..], [Effect::Unexpected { .. }]), "{effects:?}");
+            assert_eq!(process, &before);
+        };
+        let mut first = process(1, 3);
+        check(&mut first, EXIT);
+        // A permission that was not asked for must not be kept: its giver may have none to give.
+        check(&mut first, from(2, reply(0)));
+        effects_of(1, &mut first, ENTER);
+        check(&mut first, ENTER);
+        check(&mut first, EXIT);
+        effects_of(1, &mut first, from(2, reply(1)));
+        check(&mut first, from(2, reply(1)));
+        effects_of(1, &mut first, from(3, reply(1)));
+        assert_eq!(first.phase, Phase::Held);
+        check(&mut first, ENTER);
+        check(&mut first, from(3, reply(1)));
+        effects_of(1, &mut first, from(2, request(1)));
+        check(&mut first, from(2, request(1)));
+    }
+
+    #[test]
+    fn one_process_alone_enters_without_a_message_with_growing_fences() {
+        let mut only = process(1, 1);
+        for at in [1, 3, 5] {
+            assert_eq!(effects_of(1, &mut only, ENTER), vec![entered(at, 1)]);
+            assert_eq!(effects_of(1, &mut only, EXIT), vec![EXITED]);
+        }
+    }
+}
