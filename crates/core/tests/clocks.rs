@@ -59,8 +59,8 @@ fn histories() -> impl Strategy<Value = Vec<Happening>> {
     })
 }
 
-/// For every two events whether the first happened before the second: whether a path leads there, along the events of each
-/// process and along each message.
+/// For every two events whether the first happened before the second: whether a path leads there, along the events of
+/// each process and along each message.
 fn happened_before(history: &[Happening]) -> Vec<Vec<bool>> {
     let mut reaches = vec![vec![false; history.len()]; history.len()];
     for (later, event) in history.iter().enumerate() {

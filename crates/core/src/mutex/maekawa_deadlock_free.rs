@@ -420,6 +420,8 @@ mod tests {
         let mut voter = process(5, 9);
         effects_of(5, &mut voter, from(2, Subject::Request, 5, 5));
         assert_eq!(effects_of(5, &mut voter, from(8, Subject::Request, 3, 3)), vec![send(2, Subject::Inquire, 5, 5)]);
+        // Who precedes the vote but not the next is told at once.
+        assert_eq!(effects_of(5, &mut voter, from(6, Subject::Request, 4, 4)), vec![send(6, Subject::Fail, 4, 5)]);
         // One inquiry is enough; it is p8 that has to be told.
         assert_eq!(effects_of(5, &mut voter, from(4, Subject::Request, 2, 2)), vec![send(8, Subject::Fail, 3, 5)]);
 
@@ -446,6 +448,15 @@ mod tests {
         // It counts on that vote no more, and keeps the next one, about which nobody has inquired.
         assert_eq!(effects_of(1, &mut first, from(3, Subject::Release, 1, 9)), vec![]);
         assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 2, 2)), vec![entered(10)]);
+    }
+
+    #[test]
+    fn who_fails_yields_no_vote_that_it_has_not_got_yet() {
+        let mut second = process(2, 4);
+        effects_of(2, &mut second, ENTER);
+        assert_eq!(effects_of(2, &mut second, from(1, Subject::Inquire, 1, 1)), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(4, Subject::Fail, 1, 1)), vec![]);
+        assert_eq!(effects_of(2, &mut second, from(1, Subject::Vote, 1, 1)), vec![send(1, Subject::Yield, 1, 1)]);
     }
 
     #[test]

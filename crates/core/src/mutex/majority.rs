@@ -15,9 +15,9 @@
 //! **Safe**: two majorities share a coordinator, and it has one vote. **Live** only with luck: two who keep asking at
 //! the same time can split the votes each time; random waiting, longer after each failure, makes that improbable. **Not in order**.
 //!
-//! **Fence**: one more than the largest that the candidate and its voters know of. Every release tells what the candidate knows,
-//! its own last entry included: its next try may overtake the release of that entry, and take over the vote. So the
-//! coordinator that two majorities share has heard of the earlier entry before it votes for another candidate.
+//! **Fence**: one more than the largest that the candidate and its voters know of. Every release tells what the candidate
+//! knows, its own last entry included: its next try may overtake the release of that entry, and take over the vote. So
+//! the coordinator that two majorities share has heard of the earlier entry before it votes for another candidate.
 
 use core::ops::RangeInclusive;
 
@@ -218,7 +218,7 @@ impl Majority {
         self.ballot.number = self.ballot.number.next();
         let (votes, refusals) = (IdSet::new(), IdSet::new());
         self.phase = Phase::Asking { tries, votes, refusals };
-        let deadline = 2 * self.delay_bound + 1;
+        let deadline = self.delay_bound.saturating_mul(2).saturating_add(1);
         effects.set_timer(Timer::Answers, deadline..=deadline);
         effects.multicast(Id::all(self.n), &Message::Ask { ballot: self.ballot });
     }

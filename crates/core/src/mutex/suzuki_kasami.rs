@@ -309,10 +309,12 @@ mod tests {
     }
 
     #[test]
-    fn an_old_request_that_comes_late_does_not_hide_the_new_one() {
+    fn an_old_request_that_comes_late_neither_counts_again_nor_hides_the_new_one() {
         let mut second = process(2, 3);
         effects_of(2, &mut second, ENTER);
         effects_of(2, &mut second, from(1, token(&[(3, 1)], &[], 7)));
+        effects_of(2, &mut second, from(3, request(1)));
+        assert_eq!(effects_of(2, &mut second.clone(), EXIT), vec![EXITED]);
         effects_of(2, &mut second, from(3, request(2)));
         effects_of(2, &mut second, from(3, request(1)));
         assert_eq!(effects_of(2, &mut second, EXIT), vec![EXITED, send(3, token(&[(2, 1), (3, 1)], &[], 8))]);
