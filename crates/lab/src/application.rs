@@ -37,8 +37,8 @@ pub trait Application<P: Process> {
     /// A process begins another life, and its application with it.
     fn restarted(&mut self, _id: Id, _wishes: &mut Wishes<Self::Alarm>) {}
 
-    /// Whether nothing is left to do.
-    fn is_finished(&self) -> bool;
+    /// Whether nothing is left to do. No alarm will go off, no message arrive and nobody come back if `nothing_planned`.
+    fn is_finished(&self, nothing_planned: bool) -> bool;
 
     /// What to attach to an application's message.
     fn stamp(_process: &P) -> Number {
@@ -121,6 +121,8 @@ pub struct Clients {
     /// Who takes part.
     askers: Vec<Id>,
     clients: Vec<Client>,
+    /// How many lives each has begun after its first.
+    lives: Vec<u64>,
     requests: u64,
     /// How many are waiting or inside.
     busy: usize,
@@ -144,8 +146,13 @@ enum Client {
 pub enum ClientAlarm {
     /// It observes a stamp before anything else happens.
     SetClock(Number),
-    /// It asks to enter.
+    /// It asks to enter, as it was told to.
     Ask,
+    /// It asks to enter, as it meant to.
+    AskAgain {
+        /// In which of its lives.
+        life: u64,
+    },
     /// It has waited for this request for long enough.
     GiveUp {
         /// Which one.
@@ -173,6 +180,7 @@ impl Clients {
             chance: Chance::new(mix(seed, 2, 0)),
             askers,
             clients: vec![Client::Idle; n as usize],
+            lives: vec![0; n as usize],
             requests: 0,
             busy: 0,
         }
@@ -189,7 +197,7 @@ impl Clients {
             Workload::Causal => self.chance.exponential(4.0 * DELTA as f64) as Ticks,
             Workload::List(_) => return,
         };
-        wishes.alarm(id, after, ClientAlarm::Ask);
+        wishes.alarm(id, after, ClientAlarm::AskAgain { life: self.lives[id.index()] });
     }
 
     fn ask(&mut self, id: Id, wishes: &mut Wishes<ClientAlarm>) -> Option<Request> {
@@ -240,6 +248,8 @@ impl<M: Mutex> Application<Withdrawable<M>> for Clients {
         match alarm {
             ClientAlarm::SetClock(number) => Some(Request::Observe(number)),
             ClientAlarm::Ask => self.ask(id, wishes),
+            ClientAlarm::AskAgain { life } if life == self.lives[id.index()] => self.ask(id, wishes),
+            ClientAlarm::AskAgain { .. } => None,
             ClientAlarm::GiveUp { request } => (self.clients[id.index()] == Client::Waiting { request }).then(|| {
                 self.clients[id.index()] = Client::Withdrawing;
                 Request::Withdraw
@@ -278,17 +288,18 @@ impl<M: Mutex> Application<Withdrawable<M>> for Clients {
     }
 
     fn restarted(&mut self, id: Id, wishes: &mut Wishes<ClientAlarm>) {
+        self.lives[id.index()] += 1;
         self.ask_again(id, wishes);
     }
 
-    fn is_finished(&self) -> bool {
+    fn is_finished(&self, nothing_planned: bool) -> bool {
         let asked = match &self.plan.workload {
             Workload::List(list) => self.requests as usize >= list.len().min(self.plan.entries as usize),
             Workload::Alone | Workload::Contended | Workload::Poisson(_) | Workload::Causal => {
                 self.requests >= self.plan.entries
             }
         };
-        asked && self.busy == 0
+        (asked || nothing_planned) && self.busy == 0
     }
 
     fn stamp(process: &Withdrawable<M>) -> Number {
@@ -334,8 +345,8 @@ impl<E: Election> Application<E> for Voters {
         Some(election::Input::Call)
     }
 
-    fn is_finished(&self) -> bool {
-        self.called == self.starters.len()
+    fn is_finished(&self, nothing_planned: bool) -> bool {
+        nothing_planned || self.called == self.starters.len()
     }
 }
 
@@ -352,7 +363,7 @@ impl<D: Detector> Application<D> for Listeners {
         None
     }
 
-    fn is_finished(&self) -> bool {
+    fn is_finished(&self, _: bool) -> bool {
         false
     }
 }

@@ -28,6 +28,9 @@ pub struct Costs {
     exit_messages_before: u64,
     clients: Vec<Client>,
     waiting: usize,
+    inside: usize,
+    /// Since when those who wait have waited without anybody being inside; or nobody has done either.
+    unserved_since: Ticks,
     /// The last exit, and how many requests had been made by then.
     last_exit: Option<(Ticks, u64)>,
     requests: u64,
@@ -62,6 +65,8 @@ impl Costs {
             exit_messages_before: 0,
             clients: vec![Client::default(); n as usize],
             waiting: 0,
+            inside: 0,
+            unserved_since: 0,
             last_exit: None,
             requests: 0,
             first_entry: None,
@@ -97,6 +102,9 @@ impl Costs {
             What::Wanted => {
                 self.requests += 1;
                 self.client(id).asked = Some((at, self.requests));
+                if self.waiting == 0 {
+                    self.unserved_since = at;
+                }
                 self.waiting += 1;
             }
             What::Entered { .. } => self.entered(at, id),
@@ -104,6 +112,8 @@ impl Costs {
                 self.client(id).left = Some(at);
                 self.last_exit = Some((at, self.requests));
                 if let Some(entered) = self.client(id).entered.take() {
+                    self.inside -= 1;
+                    self.unserved_since = at;
                     self.time_inside.add(at - entered);
                 }
             }
@@ -113,8 +123,11 @@ impl Costs {
                 }
             }
             What::Withdrew | What::Crashed => {
-                if self.client(id).asked.is_some() {
-                    self.waiting -= 1;
+                let Client { asked, entered, .. } = *self.client(id);
+                self.waiting -= usize::from(asked.is_some());
+                self.inside -= usize::from(entered.is_some());
+                if self.waiting == 0 || entered.is_some() {
+                    self.unserved_since = at;
                 }
                 *self.client(id) = Client::default();
             }
@@ -126,6 +139,7 @@ impl Costs {
         let Some((asked, request)) = self.client(id).asked.take() else { return };
         self.client(id).entered = Some(at);
         self.waiting -= 1;
+        self.inside += 1;
         self.entries += 1;
         self.client_delay.add(at - asked);
         if let Some((left, requests)) = self.last_exit.take()
@@ -159,9 +173,9 @@ impl Costs {
         self.waiting
     }
 
-    /// When somebody last entered.
-    pub fn last_entry(&self) -> Ticks {
-        self.last_entry
+    /// Since when those who wait, if any, have waited without anybody being inside, if nobody is.
+    pub fn unserved_since(&self) -> Option<Ticks> {
+        (self.inside == 0).then_some(self.unserved_since)
     }
 
     /// The bill.

@@ -6,6 +6,7 @@
 use std::sync::Arc;
 
 use quorate_core::catalog::{Entry, Family, Property, UnknownAlgorithm, Visitor, visit};
+use quorate_core::clock::Fence;
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
 use quorate_core::id::Id;
@@ -20,7 +21,7 @@ use crate::network::{Conditions, Delay, Order, Partition};
 use crate::observer::{Observer, Outcome, Watch};
 use crate::property::of_family;
 use crate::report::Report;
-use crate::simulate::{self, Fault, Plan};
+use crate::simulate::{self, Fault, Plan, last_change};
 use crate::time::{DELTA, delta_text};
 use crate::world::Create;
 
@@ -144,7 +145,9 @@ impl Experiment {
 
     /// Runs a mutual exclusion algorithm.
     pub fn run_mutex<M: Mutex>(&self, spectators: Spectators<'_>) -> Result<Report, ExperimentError> {
-        let clients = Clients::new(self.clients.clone(), self.n.max(1), M::ENTRY.coordinator, self.seed);
+        // An impossible n is refused below.
+        let n = self.n.clamp(1, Fence::MOST_PROCESSES);
+        let clients = Clients::new(self.clients.clone(), n, M::ENTRY.coordinator, self.seed);
         self.run_entry(&M::ENTRY, Withdrawable::<M>::new, clients, spectators)
     }
 
@@ -199,6 +202,7 @@ impl Experiment {
             let demanded = of_family(entry.family).iter().copied();
             demanded.filter(|&property| property != Property::RequestOrder || self.n <= REQUEST_ORDER_UP_TO).collect()
         });
+        let default_end = self.default_end(entry, group);
         Plan {
             seed: self.seed,
             conditions: Conditions {
@@ -211,9 +215,9 @@ impl Experiment {
             faults: self.faults.clone(),
             drift_ppm: self.drift_ppm,
             detector: self.detector.unwrap_or(entry.assumptions.detector),
-            until: self.until.or_else(|| self.default_end(entry, group)),
+            until: self.until.or(default_end),
             restless: entry.restless,
-            watch: Watch { properties, keep_records: self.keep_records },
+            watch: Watch { properties, keep_records: self.keep_records, detector_needs: default_end.unwrap_or(0) },
         }
     }
 
@@ -222,20 +226,19 @@ impl Experiment {
         match entry.family {
             // Its applications are done some time, or stall.
             Family::Mutex => None,
-            Family::Election => Some(self.last_fault() + 1_000_000 * DELTA),
+            Family::Election => Some(self.last_change().saturating_add(1_000_000 * DELTA)),
             Family::Detector => {
-                let interval = group.options.integer("interval") + 1;
-                Some(self.last_fault() + 10 * interval * group.delay_bound)
+                // A detector that does not say how often it beats gets plenty of time.
+                let interval =
+                    group.options.choice_if_any("interval").map_or(100, |_| group.options.integer("interval"));
+                let enough = group.delay_bound.saturating_mul(10 * (interval + 1));
+                Some(self.last_change().saturating_add(enough))
             }
         }
     }
 
-    fn last_fault(&self) -> Ticks {
-        let faults = self.faults.iter().map(|fault| match *fault {
-            Fault::AbsentFromTheBeginning(_) => 0,
-            Fault::Crash(_, at) | Fault::Restart(_, at) | Fault::Pause(_, _, at) => at,
-        });
-        faults.chain(self.partitions.iter().map(|cut| cut.to)).max().unwrap_or(0)
+    fn last_change(&self) -> Ticks {
+        last_change(&self.faults, &self.partitions)
     }
 
     fn is_absent(&self, id: Id) -> bool {

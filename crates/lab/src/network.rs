@@ -26,7 +26,7 @@ impl Delay {
         match self {
             Delay::Constant(delay) => delay,
             Delay::Uniform(_, most) | Delay::PerLink(_, most) => most,
-            Delay::Exponential(mean) => 8 * mean,
+            Delay::Exponential(mean) => mean.saturating_mul(8),
         }
     }
 
@@ -39,7 +39,7 @@ impl Delay {
     pub fn mean(self) -> f64 {
         match self {
             Delay::Constant(delay) | Delay::Exponential(delay) => delay as f64,
-            Delay::Uniform(least, most) | Delay::PerLink(least, most) => (least + most) as f64 / 2.0,
+            Delay::Uniform(least, most) | Delay::PerLink(least, most) => (least as f64 + most as f64) / 2.0,
         }
     }
 
@@ -162,7 +162,7 @@ impl Network {
     /// Decides what becomes of a message.
     pub fn send(&mut self, from: Id, to: Id, now: Ticks) -> Fate {
         if self.plain {
-            return Fate::Arrives(now + self.conditions.delay.draw(from, to, self.seed, &mut self.chance));
+            return Fate::Arrives(now.saturating_add(self.draw(from, to)));
         }
         if self.chance.happens(self.conditions.loss) {
             return Fate::Lost;
@@ -177,18 +177,21 @@ impl Network {
 
     /// When an application's own message arrives: it takes its own way, in no order relative to others.
     pub fn poke(&mut self, from: Id, to: Id, now: Ticks) -> Ticks {
-        now + self.conditions.delay.draw(from, to, self.seed, &mut self.chance)
+        now.saturating_add(self.draw(from, to))
     }
 
     fn arrival(&mut self, from: Id, to: Id, now: Ticks) -> Ticks {
-        let delay = self.conditions.delay.draw(from, to, self.seed, &mut self.chance);
-        let mut arrival = self.departure(from, to, now) + delay;
+        let mut arrival = self.departure(from, to, now).saturating_add(self.draw(from, to));
         if self.keeps_order {
             let last = self.last_arrival.entry((from, to)).or_default();
             arrival = arrival.max(*last);
             *last = arrival;
         }
         arrival
+    }
+
+    fn draw(&mut self, from: Id, to: Id) -> Ticks {
+        self.conditions.delay.draw(from, to, self.seed, &mut self.chance)
     }
 
     /// When nothing stands between the two any more.

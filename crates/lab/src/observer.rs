@@ -1,5 +1,7 @@
 //! Who watches a run: properties, meters, and whoever wants to see the records.
 
+use std::collections::BTreeSet;
+
 use quorate_core::catalog::Property;
 use quorate_core::id::Id;
 use quorate_core::process::{Message, Ticks};
@@ -16,6 +18,8 @@ pub struct Watch {
     pub properties: Vec<Property>,
     /// Keep all records of the run if there are no more than this.
     pub keep_records: usize,
+    /// A detector works for ever, so a cut is as good an end as any, but not before it has had this much time.
+    pub detector_needs: Ticks,
 }
 
 /// Watches a run.
@@ -27,6 +31,7 @@ pub struct Observer<'a> {
     detection: DetectionMeter,
     kept: Option<Vec<Record>>,
     keep_records: usize,
+    detector_needs: Ticks,
     sink: Option<&'a mut dyn FnMut(&Record)>,
     sees_messages: bool,
     unexpected: u64,
@@ -51,7 +56,7 @@ pub enum Ending {
     Quiet,
     /// The applications were done; only the algorithm itself never stops.
     Finished,
-    /// Somebody waited, and nobody was served for very long.
+    /// Nobody was served for very long, though somebody waited or the algorithm had not fallen silent.
     Stalled,
     /// It had lasted as long as it was meant to.
     CutOff,
@@ -106,6 +111,7 @@ impl<'a> Observer<'a> {
             detection: DetectionMeter::new(n),
             kept: (watch.keep_records > 0).then(Vec::new),
             keep_records: watch.keep_records,
+            detector_needs: watch.detector_needs,
             sink,
             sees_messages: true,
             unexpected: 0,
@@ -181,9 +187,9 @@ impl<'a> Observer<'a> {
         self.costs.waiting()
     }
 
-    /// When somebody last entered.
-    pub fn last_entry(&self) -> Ticks {
-        self.costs.last_entry()
+    /// Since when those who wait, if any, have waited without anybody being inside, if nobody is.
+    pub fn unserved_since(&self) -> Option<Ticks> {
+        self.costs.unserved_since()
     }
 
     /// How many entries there were.
@@ -195,8 +201,8 @@ impl<'a> Observer<'a> {
     pub fn finish(mut self, ending: Ending, end: Ticks, events: u64) -> Outcome {
         for monitor in &self.monitors {
             let property = monitor.property();
-            // A detector works for ever, so for it the cut is as good an end as any.
-            let undecided = ending == Ending::CutOff && !property.is_safety() && property != Property::Completeness;
+            let long_enough = property == Property::Completeness && end >= self.detector_needs;
+            let undecided = ending == Ending::CutOff && !property.is_safety() && !long_enough;
             let verdict = match monitor.end(end) {
                 Some(_) if undecided => Verdict::Undecided,
                 Some(violation) => Verdict::Violated(violation),
@@ -273,6 +279,8 @@ impl ElectionMeter {
 #[derive(Clone, Debug)]
 pub struct DetectionMeter {
     crashed_at: Vec<Option<Ticks>>,
+    /// Who wrongly thinks whom dead.
+    mistaken: BTreeSet<(Id, Id)>,
     /// How often a live process was thought dead.
     pub false_suspicions: u64,
     /// How often such a one was trusted again.
@@ -285,6 +293,7 @@ impl DetectionMeter {
     fn new(n: u32) -> DetectionMeter {
         DetectionMeter {
             crashed_at: vec![None; n as usize],
+            mistaken: BTreeSet::new(),
             false_suspicions: 0,
             corrections: 0,
             detection_time: Distribution::default(),
@@ -293,13 +302,24 @@ impl DetectionMeter {
 
     fn observe(&mut self, record: &Record) {
         match record.what {
-            What::Crashed => self.crashed_at[record.process.index()] = Some(record.at),
+            What::Crashed => {
+                let crashed = record.process;
+                self.crashed_at[crashed.index()] = Some(record.at);
+                self.mistaken.retain(|&(who, of)| who != crashed && of != crashed);
+            }
             What::Restarted { .. } => self.crashed_at[record.process.index()] = None,
-            What::Opinion { of, opinion: Opinion::Suspected | Opinion::Failed } => match self.crashed_at[of.index()] {
-                Some(crashed) => self.detection_time.add(record.at - crashed),
-                None => self.false_suspicions += 1,
-            },
-            What::Opinion { opinion: Opinion::Unsuspected, .. } => self.corrections += 1,
+            What::Opinion { of, opinion: Opinion::Suspected | Opinion::Failed } => {
+                match self.crashed_at.get(of.index()).copied().flatten() {
+                    Some(crashed) => self.detection_time.add(record.at - crashed),
+                    None => {
+                        self.false_suspicions += 1;
+                        self.mistaken.insert((record.process, of));
+                    }
+                }
+            }
+            What::Opinion { of, opinion: Opinion::Unsuspected } => {
+                self.corrections += u64::from(self.mistaken.remove(&(record.process, of)));
+            }
             _ => {}
         }
     }

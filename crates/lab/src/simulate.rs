@@ -41,7 +41,7 @@ pub struct Plan {
     pub watch: Watch,
 }
 
-/// What befalls a process.
+/// What befalls a process. Of faults at the same time, the first in the plan's list comes first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Fault {
     /// It never starts.
@@ -50,15 +50,27 @@ pub enum Fault {
     Crash(Id, Ticks),
     /// It begins another life.
     Restart(Id, Ticks),
-    /// It does nothing between these times, and then goes on as if nothing had been.
+    /// It does nothing between these times, and then goes on as if nothing had been. A crash ends it.
     Pause(Id, Ticks, Ticks),
 }
 
-/// After so many δ, times the number of processes, without an entry while somebody waits, the network is healed; after as many
-/// again the run is given up.
-const PATIENCE: Ticks = 1_000 * DELTA;
+/// When the last of these begins or ends.
+pub fn last_change(faults: &[Fault], partitions: &[Partition]) -> Ticks {
+    let faults = faults.iter().map(|fault| match *fault {
+        Fault::AbsentFromTheBeginning(_) => 0,
+        Fault::Crash(_, at) | Fault::Restart(_, at) | Fault::Pause(_, _, at) => at,
+    });
+    faults.chain(partitions.iter().map(|cut| cut.to)).max().unwrap_or(0)
+}
 
-/// How often the simulator looks whether the run has stalled, in events.
+/// After so many message delays, times the number of processes, in which somebody waits and nobody is inside, the network is
+/// healed; after as many again the run is given up.
+const PATIENCE: Ticks = 1_000;
+
+/// No run lasts longer: what is added to a time before this does not overflow.
+const END_OF_TIME: Ticks = Ticks::MAX / 2;
+
+/// How often the simulator looks whether anything still comes of the run, in events.
 const STALL_INTERVAL: u64 = 1 << 8;
 
 /// How often progress is reported, in events.
@@ -97,18 +109,25 @@ struct Simulation<'a, 'o, P: Process, A: Application<P>> {
     sequence: Sequence,
     generation: u64,
     events: u64,
+    /// How much is due that is not the algorithm's doing: alarms, applications' messages, faults and their ends.
+    planned: usize,
+    /// For how long nobody may be served.
+    patience: Ticks,
+    /// While faults come and go, waiting proves nothing.
     patience_from: Ticks,
 }
 
 /// What the simulator keeps of a process, beside the process.
 struct Host<P: Process, A> {
-    paused: bool,
+    paused_until: Option<Ticks>,
     /// What came while it was paused.
     held_back: Vec<Due<P, A>>,
     /// The armed timers, each with the number of the setting that counts.
     timers: BTreeMap<P::Timer, u64>,
     /// How far its clock is off, in parts per million.
     drift_ppm: i64,
+    /// When everybody else is told of its last crash, if there is a detector.
+    crash_told_at: Ticks,
 }
 
 /// Something that is due.
@@ -164,12 +183,14 @@ where
         let drift = i64::from(plan.drift_ppm);
         let hosts = Id::all(group.n)
             .map(|_| Host {
-                paused: false,
+                paused_until: None,
                 held_back: Vec::new(),
                 timers: BTreeMap::new(),
                 drift_ppm: chance.within(&(0..=2 * drift as u64)) as i64 - drift,
+                crash_told_at: 0,
             })
             .collect();
+        let longest_delay = DELTA.max(plan.conditions.delay.bound()).max(group.delay_bound);
         Simulation {
             plan,
             group,
@@ -185,20 +206,24 @@ where
             sequence: 0,
             generation: 0,
             events: 0,
-            patience_from: 0,
+            planned: 0,
+            patience: longest_delay.saturating_mul(PATIENCE * Ticks::from(group.n)),
+            patience_from: last_change(&plan.faults, &plan.conditions.partitions),
         }
     }
 
     fn run(mut self, progress: &mut dyn FnMut(u64, u64)) -> Outcome {
         self.begin();
+        let until = self.plan.until.map_or(END_OF_TIME, |until| until.min(END_OF_TIME));
         let ending = loop {
-            if self.plan.restless && self.application.is_finished() {
+            if self.plan.restless && self.application.is_finished(self.planned == 0) {
                 break Ending::Finished;
             }
             let Some((now, due)) = self.agenda.take() else { break Ending::Quiet };
-            if self.plan.until.is_some_and(|until| now > until) {
+            if now > until {
                 break Ending::CutOff;
             }
+            self.planned -= usize::from(due.is_planned());
             self.happen(due);
             self.events += 1;
             if self.events.is_multiple_of(STALL_INTERVAL) && self.is_stalled(now) {
@@ -208,12 +233,13 @@ where
                 progress(self.events, self.observer.entries());
             }
         };
-        let now = self.agenda.now();
-        self.observer.finish(ending, now, self.events)
+        let end = self.agenda.now().min(until);
+        self.observer.finish(ending, end, self.events)
     }
 
     fn begin(&mut self) {
         for (index, cut) in self.plan.conditions.partitions.iter().enumerate() {
+            self.planned += 2;
             self.agenda.add(cut.from, Due::Cut(index));
             self.agenda.add(cut.to, Due::Mend);
         }
@@ -224,6 +250,7 @@ where
                     self.record(id, What::Crashed);
                 }
                 Fault::Crash(_, at) | Fault::Restart(_, at) | Fault::Pause(_, at, _) => {
+                    self.planned += 1;
                     self.agenda.add(at, Due::Fault(index));
                 }
             }
@@ -241,12 +268,13 @@ where
 
     /// Whether nobody has been served for so long that nobody will be. The network gets a chance to heal first.
     fn is_stalled(&mut self, now: Ticks) -> bool {
-        let since = self.observer.last_entry().max(self.patience_from);
-        if self.observer.waiting() == 0 {
-            self.patience_from = now;
+        let Some(since) = self.observer.unserved_since() else { return false };
+        // Where nobody waits, the algorithm may still be after a request that was taken back. If nobody will ask again,
+        // and nothing else ends the run, that is for ever.
+        if self.observer.waiting() == 0 && (self.planned > 0 || self.plan.until.is_some()) {
             return false;
         }
-        if now - since < PATIENCE * Ticks::from(self.group.n) {
+        if now.saturating_sub(since.max(self.patience_from)) < self.patience {
             return false;
         }
         self.patience_from = now;
@@ -261,7 +289,7 @@ where
                 return self.miss(due);
             }
             let host = &mut self.hosts[id.index()];
-            if host.paused {
+            if host.paused_until.is_some() {
                 return host.held_back.push(due);
             }
         }
@@ -342,12 +370,23 @@ where
             Fault::Crash(id, _) => self.crash(id),
             Fault::Restart(id, _) => self.restart(id),
             Fault::Pause(id, _, to) => {
-                if self.world.is_alive(id) && !self.hosts[id.index()].paused {
-                    self.hosts[id.index()].paused = true;
-                    self.record(id, What::Paused);
-                    self.agenda.add(to, Due::Resume(id));
+                if self.world.is_alive(id) {
+                    self.pause(id, to);
                 }
             }
+        }
+    }
+
+    /// Pauses that overlap, or meet, are one.
+    fn pause(&mut self, id: Id, to: Ticks) {
+        let before = self.hosts[id.index()].paused_until;
+        if before.is_none() {
+            self.record(id, What::Paused);
+        }
+        if before < Some(to) {
+            self.hosts[id.index()].paused_until = Some(to);
+            self.planned += 1;
+            self.agenda.add(to, Due::Resume(id));
         }
     }
 
@@ -359,13 +398,14 @@ where
         self.record(id, What::Crashed);
         let host = &mut self.hosts[id.index()];
         host.timers.clear();
-        host.paused = false;
+        host.paused_until = None;
         for due in std::mem::take(&mut host.held_back) {
             self.miss(due);
         }
         self.application.crashed(id);
         if self.plan.detector {
-            self.announce(Notice::Suspect(id), id, self.plan.conditions.delay.bound() + 1);
+            self.hosts[id.index()].crash_told_at = self.when_all_has_arrived();
+            self.announce(Notice::Suspect(id), id, self.when_all_has_arrived());
         }
     }
 
@@ -377,24 +417,40 @@ where
         self.application.restarted(id, &mut self.wishes);
         self.grant_wishes();
         if self.plan.detector {
-            self.announce(Notice::Trust(id), id, self.plan.conditions.delay.bound() + 1);
+            self.announce(Notice::Trust(id), id, self.when_all_has_arrived());
+            self.tell_of_the_dead(id);
         }
     }
 
+    /// When what has been sent so far has arrived, if delays have a bound.
+    fn when_all_has_arrived(&self) -> Ticks {
+        self.agenda.now().saturating_add(self.plan.conditions.delay.bound()).saturating_add(1)
+    }
+
     /// Everybody but the one it is about is told.
-    fn announce(&mut self, notice: Notice, about: Id, after: Ticks) {
-        let at = self.agenda.now() + after;
+    fn announce(&mut self, notice: Notice, about: Id, at: Ticks) {
         for id in about.others(self.group.n) {
             self.agenda.add(at, Due::Notice { id, notice });
         }
     }
 
+    /// Who comes back hears of crashes that the others have been told of; of later ones it will hear with them.
+    fn tell_of_the_dead(&mut self, id: Id) {
+        let now = self.agenda.now();
+        for other in id.others(self.group.n) {
+            if !self.world.is_alive(other) && self.hosts[other.index()].crash_told_at < now {
+                self.agenda.add(now, Due::Notice { id, notice: Notice::Suspect(other) });
+            }
+        }
+    }
+
     fn resume(&mut self, id: Id) {
         let host = &mut self.hosts[id.index()];
-        if !host.paused {
+        // The end of a pause that was prolonged, or that a crash has ended, ends no other.
+        if host.paused_until != Some(self.agenda.now()) {
             return;
         }
-        host.paused = false;
+        host.paused_until = None;
         let held_back = std::mem::take(&mut host.held_back);
         self.record(id, What::Resumed);
         for due in held_back {
@@ -468,7 +524,8 @@ where
         let host = &mut self.hosts[id.index()];
         host.timers.insert(timer.clone(), self.generation);
         let drifted = i128::from(wait) * (1_000_000 + i128::from(host.drift_ppm)) / 1_000_000;
-        let at = self.agenda.now().saturating_add(drifted.max(0) as Ticks);
+        let drifted = Ticks::try_from(drifted.max(0)).unwrap_or(Ticks::MAX);
+        let at = self.agenda.now().saturating_add(drifted);
         self.agenda.add(at, Due::Timeout { id, timer, generation: self.generation });
     }
 
@@ -479,7 +536,10 @@ where
         if self.observer.sees_messages() {
             self.record(from, What::Sent { to, sequence, label: Label::of(&message) });
         }
-        match self.network.send(from, to, self.agenda.now()) {
+        // A broken algorithm may send to somebody who does not exist.
+        let nobody = to.number() > self.group.n;
+        let fate = if nobody { Fate::Lost } else { self.network.send(from, to, self.agenda.now()) };
+        match fate {
             Fate::Lost => {
                 if self.observer.sees_messages() {
                     self.record(from, What::Lost { to, sequence, label: Label::of(&message) });
@@ -499,6 +559,7 @@ where
         }
         let now = self.agenda.now();
         for (id, after, alarm) in self.wishes.alarms.drain(..) {
+            self.planned += 1;
             self.agenda.add(now.saturating_add(after), Due::Alarm { id, alarm });
         }
         for (from, to) in std::mem::take(&mut self.wishes.pokes) {
@@ -507,6 +568,7 @@ where
             let stamp = A::stamp(self.world.process(from));
             self.record(from, What::Poked { to, sequence });
             let at = self.network.poke(from, to, now);
+            self.planned += 1;
             self.agenda.add(at, Due::Poke(Box::new(Poke { from, to, sequence, stamp })));
         }
     }
@@ -525,6 +587,14 @@ impl<P: Process, A> Due<P, A> {
             }
             Due::Poke(poke) => Some(poke.to),
             Due::Fault(_) | Due::Resume(_) | Due::Cut(_) | Due::Mend => None,
+        }
+    }
+
+    /// Whether it is not the algorithm's doing.
+    fn is_planned(&self) -> bool {
+        match self {
+            Due::Deliver { .. } | Due::Timeout { .. } | Due::Notice { .. } => false,
+            Due::Alarm { .. } | Due::Poke(_) | Due::Fault(_) | Due::Resume(_) | Due::Cut(_) | Due::Mend => true,
         }
     }
 }

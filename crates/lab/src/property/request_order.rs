@@ -87,7 +87,9 @@ impl RequestOrder {
 mod tests {
     use super::super::history::{AGAIN, broken, entered, heard, lost, poked, received, sent};
     use quorate_core::catalog::Property::RequestOrder;
+    use quorate_core::id::Id;
     use quorate_core::process::Ticks;
+    use quorate_core::trace::Record;
     use quorate_core::trace::What::{self, Crashed, Leaving, Wanted, Withdrew};
 
     /// p1 asks, something happens, p2 asks and enters first: whether that breaks the order.
@@ -253,6 +255,17 @@ mod tests {
         assert!(overtakes(&[(1, sent(2, 1)), (2, Crashed), (2, AGAIN), (2, received(1, 1))]));
         // What it has said lives on.
         assert!(overtakes(&[(1, sent(3, 1)), (3, received(1, 1)), (3, sent(2, 1)), (3, Crashed), (2, received(3, 1))]));
+    }
+
+    #[test]
+    fn nothing_is_kept_of_what_is_over() {
+        for end in [lost(2, 1), entered(1), Withdrew, Crashed] {
+            let mut watch = super::RequestOrder::default();
+            for (at, what) in (0..).zip([Wanted, sent(2, 1), end.clone()]) {
+                watch.observe(&Record { at, process: Id::new(1), what });
+            }
+            assert!(watch.carried.is_empty(), "after {end:?}");
+        }
     }
 
     #[test]
