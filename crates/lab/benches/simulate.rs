@@ -21,6 +21,9 @@ use quorate_lab::time::DELTA;
 /// As large as what the simulator moves for each message.
 type Payload = [u8; size_of::<<RicartAgrawala as Process>::Message>()];
 
+/// What the heap holds: when a message arrives, its number, between whom, and what it says.
+type Item = Reverse<(Ticks, u64, u32, u32, Payload)>;
+
 /// One message of a run: when it was sent, when it arrived, between whom.
 struct Sent {
     at: Ticks,
@@ -92,7 +95,7 @@ fn messages(experiment: &Experiment) -> Vec<Sent> {
 /// Messages a second through a bare heap.
 fn heap(messages: &[Sent]) -> f64 {
     let began = Instant::now();
-    let mut heap: BinaryHeap<Reverse<(Ticks, u64, u32, u32, Payload)>> = BinaryHeap::new();
+    let mut heap: BinaryHeap<Item> = BinaryHeap::new();
     let (mut next, mut moved) = (0, 0u64);
     loop {
         while let Some(message) = messages.get(next)

@@ -3,6 +3,9 @@
 //! Discrete events in integer ticks. The same plan gives the same run to the byte, on every machine: nothing here reads a
 //! clock, and chance comes from [`Chance`] alone.
 
+mod faults;
+mod plan;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -14,54 +17,14 @@ use quorate_core::trace::{Label, Record, Recorded, Sequence, What, timer_name};
 
 use crate::agenda::Agenda;
 use crate::application::{Application, Wishes};
-use crate::network::{Conditions, Fate, Network, Partition};
-use crate::observer::{Ending, Observer, Outcome, Watch};
+use crate::network::{Fate, Network};
+use crate::observer::{Ending, Observer, Outcome};
 use crate::random::{Chance, mix};
 use crate::time::DELTA;
 use crate::world::{Create, World};
 
-/// What shall happen in a run, apart from what the processes do.
-#[derive(Clone, Debug)]
-pub struct Plan {
-    /// Determines everything that is left to chance.
-    pub seed: u64,
-    /// What the network is like.
-    pub conditions: Conditions,
-    /// What befalls processes.
-    pub faults: Vec<Fault>,
-    /// How far clocks may be off, in parts per million. Each process gets a drift of its own within it.
-    pub drift_ppm: u32,
-    /// Whether every process is told of every crash, when all that the crashed one sent has arrived.
-    pub detector: bool,
-    /// When to stop at the latest.
-    pub until: Option<Ticks>,
-    /// Whether the algorithm never falls silent, so that the run is over when the applications are done.
-    pub restless: bool,
-    /// What to watch.
-    pub watch: Watch,
-}
-
-/// What befalls a process. Of faults at the same time, the first in the plan's list comes first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Fault {
-    /// It never starts.
-    AbsentFromTheBeginning(Id),
-    /// It crashes.
-    Crash(Id, Ticks),
-    /// It begins another life.
-    Restart(Id, Ticks),
-    /// It does nothing between these times, and then goes on as if nothing had been. A crash ends it.
-    Pause(Id, Ticks, Ticks),
-}
-
-/// When the last of these begins or ends.
-pub fn last_change(faults: &[Fault], partitions: &[Partition]) -> Ticks {
-    let faults = faults.iter().map(|fault| match *fault {
-        Fault::AbsentFromTheBeginning(_) => 0,
-        Fault::Crash(_, at) | Fault::Restart(_, at) | Fault::Pause(_, _, at) => at,
-    });
-    faults.chain(partitions.iter().map(|cut| cut.to)).max().unwrap_or(0)
-}
+use faults::part_number;
+pub use plan::{Fault, Plan, last_change};
 
 /// After so many message delays, times the number of processes, in which somebody waits and nobody is inside, the network is
 /// healed; after as many again the run is given up.
@@ -364,106 +327,6 @@ where
         }
     }
 
-    fn befall(&mut self, fault: Fault) {
-        match fault {
-            Fault::AbsentFromTheBeginning(_) => {}
-            Fault::Crash(id, _) => self.crash(id),
-            Fault::Restart(id, _) => self.restart(id),
-            Fault::Pause(id, _, to) => {
-                if self.world.is_alive(id) {
-                    self.pause(id, to);
-                }
-            }
-        }
-    }
-
-    /// Pauses that overlap, or meet, are one.
-    fn pause(&mut self, id: Id, to: Ticks) {
-        let before = self.hosts[id.index()].paused_until;
-        if before.is_none() {
-            self.record(id, What::Paused);
-        }
-        if before < Some(to) {
-            self.hosts[id.index()].paused_until = Some(to);
-            self.planned += 1;
-            self.agenda.add(to, Due::Resume(id));
-        }
-    }
-
-    fn crash(&mut self, id: Id) {
-        if !self.world.is_alive(id) {
-            return;
-        }
-        self.world.crash(id);
-        self.record(id, What::Crashed);
-        let host = &mut self.hosts[id.index()];
-        host.timers.clear();
-        host.paused_until = None;
-        for due in std::mem::take(&mut host.held_back) {
-            self.miss(due);
-        }
-        self.application.crashed(id);
-        if self.plan.detector {
-            self.hosts[id.index()].crash_told_at = self.when_all_has_arrived();
-            self.announce(Notice::Suspect(id), id, self.when_all_has_arrived());
-        }
-    }
-
-    fn restart(&mut self, id: Id) {
-        if self.world.is_alive(id) {
-            return;
-        }
-        self.act(id, false, |world, effects| world.start(id, effects));
-        self.application.restarted(id, &mut self.wishes);
-        self.grant_wishes();
-        if self.plan.detector {
-            self.announce(Notice::Trust(id), id, self.when_all_has_arrived());
-            self.tell_of_the_dead(id);
-        }
-    }
-
-    /// When what has been sent so far has arrived, if delays have a bound.
-    fn when_all_has_arrived(&self) -> Ticks {
-        self.agenda.now().saturating_add(self.plan.conditions.delay.bound()).saturating_add(1)
-    }
-
-    /// Everybody but the one it is about is told.
-    fn announce(&mut self, notice: Notice, about: Id, at: Ticks) {
-        for id in about.others(self.group.n) {
-            self.agenda.add(at, Due::Notice { id, notice });
-        }
-    }
-
-    /// Who comes back hears of crashes that the others have been told of; of later ones it will hear with them.
-    fn tell_of_the_dead(&mut self, id: Id) {
-        let now = self.agenda.now();
-        for other in id.others(self.group.n) {
-            if !self.world.is_alive(other) && self.hosts[other.index()].crash_told_at < now {
-                self.agenda.add(now, Due::Notice { id, notice: Notice::Suspect(other) });
-            }
-        }
-    }
-
-    fn resume(&mut self, id: Id) {
-        let host = &mut self.hosts[id.index()];
-        // The end of a pause that was prolonged, or that a crash has ended, ends no other.
-        if host.paused_until != Some(self.agenda.now()) {
-            return;
-        }
-        host.paused_until = None;
-        let held_back = std::mem::take(&mut host.held_back);
-        self.record(id, What::Resumed);
-        for due in held_back {
-            self.happen(due);
-        }
-    }
-
-    fn each_hears(&mut self, what: impl Fn(Id) -> What) {
-        for id in Id::all(self.group.n) {
-            self.record(id, what(id));
-        }
-    }
-
     fn input(&mut self, id: Id, input: P::Input) {
         let what = input.what();
         let leaving = what == Some(What::Leaving);
@@ -597,10 +460,4 @@ impl<P: Process, A> Due<P, A> {
             Due::Alarm { .. } | Due::Poke(_) | Due::Fault(_) | Due::Resume(_) | Due::Cut(_) | Due::Mend => true,
         }
     }
-}
-
-/// The part of a cut network a process is in; who is in none is alone in one of its own, after the others.
-fn part_number(cut: &Partition, id: Id) -> u32 {
-    let part = cut.part(id).unwrap_or(cut.parts.len() + id.number() as usize);
-    u32::try_from(part).unwrap_or(u32::MAX)
 }
