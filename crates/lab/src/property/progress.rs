@@ -30,7 +30,7 @@ impl Progress {
         }
         let waiting: Vec<_> = self.waiting.iter().take(8).map(Id::to_string).collect();
         let more = if self.waiting.len() > 8 { format!(" and {} more", self.waiting.len() - 8) } else { String::new() };
-        Some(format!("{}{more} still waited when nothing could happen any more", waiting.join(", ")))
+        Some(format!("{}{more} still waited at the end", waiting.join(", ")))
     }
 }
 
@@ -50,7 +50,7 @@ mod tests {
     #[test]
     fn who_waits_at_the_end_breaks_it() {
         let history = [(3, Wanted), (2, Wanted), (1, Wanted), (1, entered(1)), (1, Leaving)];
-        let why = "p2, p3 still waited when nothing could happen any more";
+        let why = "p2, p3 still waited at the end";
         assert_eq!(broken(Progress, &history), Some((5, why.into())));
     }
 
@@ -78,7 +78,7 @@ mod tests {
     #[test]
     fn a_long_list_of_waiting_ones_is_cut_short() {
         let history: Vec<_> = (1..=10).map(|id| (id, Wanted)).collect();
-        let why = "p1, p2, p3, p4, p5, p6, p7, p8 and 2 more still waited when nothing could happen any more";
+        let why = "p1, p2, p3, p4, p5, p6, p7, p8 and 2 more still waited at the end";
         assert_eq!(broken(Progress, &history), Some((10, why.into())));
     }
 }

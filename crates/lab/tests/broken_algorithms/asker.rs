@@ -153,13 +153,13 @@ fn yielding_to_equals_breaks_mutual_exclusion() {
 
 #[test]
 fn insisting_against_equals_breaks_progress() {
-    let why = "p1, p2, p3, p4 still waited when nothing could happen any more";
+    let why = "p1, p2, p3, p4 still waited at the end";
     assert_found::<Asker<BOTH_INSIST>>(&Workload::Contended, CONSTANT, &[(Property::Progress, why)]);
 }
 
 #[test]
 fn forgetting_answers_breaks_progress() {
-    let why = "still waited when nothing could happen any more";
+    let why = "still waited at the end";
     assert_found::<Asker<FORGETS_ANSWERS>>(&Workload::Contended, RANDOM, &[(Property::Progress, why)]);
 }
 

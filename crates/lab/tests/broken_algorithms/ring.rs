@@ -110,7 +110,7 @@ fn two_tokens_break_mutual_exclusion_and_count_the_same_fences() {
 /// The token goes round for ever, so that the run is never quiet; the one who waits in vain is found all the same.
 #[test]
 fn being_left_out_breaks_progress() {
-    let why = "p4 still waited when nothing could happen any more";
+    let why = "p4 still waited at the end";
     assert_found::<Ring<LEAVES_OUT_THE_LAST>>(&Workload::Contended, RANDOM, &[(Property::Progress, why)]);
     let report = run::<Ring<LEAVES_OUT_THE_LAST>>(1, &Workload::Contended, RANDOM);
     assert_eq!(report.outcome.ending, Ending::Stalled);
@@ -118,6 +118,6 @@ fn being_left_out_breaks_progress() {
 
 #[test]
 fn keeping_the_token_breaks_progress() {
-    let why = "still waited when nothing could happen any more";
+    let why = "still waited at the end";
     assert_found::<Ring<KEEPS_THE_TOKEN>>(&Workload::Contended, RANDOM, &[(Property::Progress, why)]);
 }

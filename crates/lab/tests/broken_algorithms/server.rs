@@ -171,7 +171,7 @@ fn an_open_door_breaks_mutual_exclusion() {
 
 #[test]
 fn leaving_silently_breaks_progress() {
-    let why = "still waited when nothing could happen any more";
+    let why = "still waited at the end";
     assert_found::<Server<LEAVES_SILENTLY>>(&Workload::Contended, CONSTANT, &[(Property::Progress, why)]);
     let report = run::<Server<LEAVES_SILENTLY>>(1, &Workload::Contended, CONSTANT);
     assert_eq!((report.outcome.ending, report.severity()), (Ending::Quiet, Severity::Liveness));

@@ -236,6 +236,15 @@ fn who_comes_back_is_announced_and_is_told_who_is_dead() {
     assert_eq!(of_two, [(5, 2, true, DELTA + 1)]);
 }
 
+#[test]
+fn who_comes_back_when_a_crash_is_announced_hears_of_it_once() {
+    let back = Fault::Restart(Id::new(2), 3 * DELTA + 1);
+    let faults = vec![crash(4, 20), crash(2, 25), back];
+    let (_, records) = listen(&Experiment { detector: Some(true), faults, ..chatter(5, 8) });
+    let at_two: Vec<_> = told(&records, 0).into_iter().filter(|(who, ..)| *who == 2).collect();
+    assert_eq!(at_two, [(2, 4, false, 3 * DELTA + 1)]);
+}
+
 /// Otherwise its list goes to a dead process and is lost for good.
 #[test]
 fn an_election_that_relies_on_the_detector_is_decided_after_a_return_among_the_dead() {

@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 
 use quorate_core::catalog::{Entry, Family};
 use quorate_core::election::{Election, Input, Output};
+use quorate_core::id::Id;
 use quorate_core::process::{self, Effects, Event, Process, Ticks};
 use quorate_core::setting::Setting;
 use quorate_core::trace::{Record, What};
 use quorate_lab::experiment::{Experiment, Spectators};
+use quorate_lab::simulate::Fault;
 use quorate_lab::time::DELTA;
 use serde::{Deserialize, Serialize};
 
@@ -51,6 +53,7 @@ impl Process for Sleeper {
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
         match event {
+            Event::Start { incarnation: 2, .. } => {}
             Event::Start { .. } => {
                 effects.cancel_timer(Timer::Plain);
                 effects.set_timer(Timer::Plain, 20..=20);
@@ -72,6 +75,10 @@ impl Process for Sleeper {
 }
 
 fn run_out(seed: u64) -> Vec<(Ticks, String)> {
+    run_out_with(seed, vec![])
+}
+
+fn run_out_with(seed: u64, faults: Vec<Fault>) -> Vec<(Ticks, String)> {
     let mut timers = Vec::new();
     let mut keep = |record: &Record| {
         if let What::TimedOut { timer } = &record.what {
@@ -79,7 +86,8 @@ fn run_out(seed: u64) -> Vec<(Ticks, String)> {
         }
     };
     let spectators = Spectators { records: Some(&mut keep), ..Spectators::default() };
-    Experiment { n: 1, seed, ..Experiment::default() }.run_election::<Sleeper>(spectators).expect("it is possible");
+    let experiment = Experiment { n: 1, seed, faults, ..Experiment::default() };
+    experiment.run_election::<Sleeper>(spectators).expect("the experiment is possible");
     timers
 }
 
@@ -97,6 +105,12 @@ fn a_range_is_drawn_from_by_the_seed() {
     assert_eq!(drawn(1).into_iter().map(|(at, _)| at).collect::<BTreeSet<_>>(), (100..=109).collect());
     assert_eq!(drawn(1), drawn(1));
     assert_ne!(drawn(1), drawn(2));
+}
+
+#[test]
+fn a_life_that_sets_no_timers_has_none() {
+    let one = Id::new(1);
+    assert_eq!(run_out_with(1, vec![Fault::Crash(one, 25), Fault::Restart(one, 26)]).len(), 2);
 }
 
 /// The time between two numbers, at each process of a run.
