@@ -20,10 +20,8 @@ fn main() -> ExitCode {
     let mut terminal = Terminal::new(arguments.json, arguments.quiet);
     match run(arguments, &mut terminal) {
         Ok(code) => code,
-        // Who closes our output, as `head` does, has seen enough.
-        Err(Failure::Output(error)) if error.kind() == std::io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Err(failure) => {
-            terminal.complain(&failure.to_string());
+            output::tell(&failure.to_string());
             failure.exit_code()
         }
     }

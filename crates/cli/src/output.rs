@@ -31,8 +31,12 @@ impl Terminal {
 
     /// Prints text.
     pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
-        self.out.write_all(text.as_bytes())?;
-        self.out.flush()
+        let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
+        match written {
+            // Who closes our output, as `head` does, has seen enough.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            other => other,
+        }
     }
 
     /// Prints a value as JSON.
@@ -45,13 +49,15 @@ impl Terminal {
     /// Says something that is not the result.
     pub(crate) fn warn(&self, text: &str) {
         if !self.quiet {
-            anstream::eprintln!("quorate: {text}");
+            tell(text);
         }
     }
 
-    /// Says why the command failed.
-    pub(crate) fn complain(&self, text: &str) {
-        anstream::eprintln!("quorate: {text}");
+    /// Says something to who watches, and to nobody else.
+    pub(crate) fn remark(&self, text: &str) {
+        if io::stderr().is_terminal() {
+            self.warn(text);
+        }
     }
 
     /// A progress bar that appears when the work takes longer than a second, and only on a terminal.
@@ -67,6 +73,12 @@ impl Terminal {
         progress.template = "{elapsed_precise} {spinner} {msg}";
         progress
     }
+}
+
+/// Says something on standard error.
+pub(crate) fn tell(text: &str) {
+    // Nobody is left to tell if this fails.
+    let _ = writeln!(anstream::stderr(), "quorate: {text}");
 }
 
 /// A progress bar, when it is time for one.

@@ -1,6 +1,8 @@
 //! Text from outside into types that cannot be wrong. Each error names the value and says what is accepted.
 
-use quorate_core::clock::Number;
+use std::ops::RangeInclusive;
+
+use quorate_core::clock::{Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::mutex::voting_set::SetsKind;
 use quorate_core::process::Ticks;
@@ -9,12 +11,56 @@ use quorate_lab::network::{Delay, Order, Partition};
 use quorate_lab::simulate::Fault;
 use quorate_lab::time::from_delta;
 
+use crate::arguments::Conversation;
+
 /// The longest time that is accepted, in δ: far from the end of the clock.
 const LONGEST: f64 = 1e9;
 
 pub(crate) fn id(text: &str) -> Result<Id, String> {
-    let number: u32 = text.parse().map_err(|_| format!("`{text}` is not a process: they are numbered 1 to n"))?;
+    let number: u32 = text
+        .strip_prefix('p')
+        .unwrap_or(text)
+        .parse()
+        .map_err(|_| format!("`{text}` is not a process: they are numbered 1 to n"))?;
     Id::try_from(number).map_err(|_| "there is no process 0: they are numbered 1 to n".to_string())
+}
+
+/// A whole number of a range.
+pub(crate) fn whole(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+    let accepted = || match *range.end() {
+        u64::MAX => format!("a whole number from {} on", range.start()),
+        most => format!("a whole number from {} to {most}", range.start()),
+    };
+    match text.parse() {
+        Ok(number) if range.contains(&number) => Ok(number),
+        Ok(_) | Err(_) => Err(format!("`{text}`: it takes {}", accepted())),
+    }
+}
+
+pub(crate) fn group_size(text: &str) -> Result<u32, String> {
+    whole(text, 1..=u64::from(Fence::MOST_PROCESSES)).map(|n| n as u32)
+}
+
+/// The sizes at which comparing takes seconds rather than hours.
+pub(crate) fn compared_size(text: &str) -> Result<u32, String> {
+    whole(text, 2..=1000).map(|n| n as u32)
+}
+
+pub(crate) fn count(text: &str) -> Result<u64, String> {
+    whole(text, 1..=u64::MAX)
+}
+
+pub(crate) fn seed(text: &str) -> Result<u64, String> {
+    whole(text, 0..=u64::MAX)
+}
+
+/// A number of coordinators or votes, whose limits depend on each other.
+pub(crate) fn members(text: &str) -> Result<u32, String> {
+    whole(text, 1..=u64::from(u32::MAX)).map(|members| members as u32)
+}
+
+pub(crate) fn drift(text: &str) -> Result<u32, String> {
+    whole(text, 0..=500_000).map(|ppm| ppm as u32)
 }
 
 pub(crate) fn time(text: &str) -> Result<Ticks, String> {
@@ -66,6 +112,15 @@ pub(crate) fn order(text: &str) -> Result<Order, String> {
     }
 }
 
+pub(crate) fn conversation(text: &str) -> Result<Conversation, String> {
+    match text {
+        "auto" => Ok(Conversation::Auto),
+        "always" => Ok(Conversation::Always),
+        "never" => Ok(Conversation::Never),
+        _ => Err(format!("`{text}`: it takes auto, always or never")),
+    }
+}
+
 pub(crate) fn detector(text: &str) -> Result<bool, String> {
     match text {
         "perfect" => Ok(true),
@@ -98,6 +153,10 @@ pub(crate) fn workload(text: &str) -> Result<Workload, String> {
 pub(crate) fn id_at(text: &str) -> Result<(Id, Ticks), String> {
     let (who, when) = text.split_once('@').ok_or_else(|| format!("`{text}`: write ID@TIME, as in 3@10"))?;
     Ok((id(who)?, time(when)?))
+}
+
+pub(crate) fn starter(text: &str) -> Result<(Id, Ticks), String> {
+    if text.contains('@') { id_at(text) } else { id(text).map(|id| (id, 0)) }
 }
 
 pub(crate) fn crash(text: &str) -> Result<Fault, String> {

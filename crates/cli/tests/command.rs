@@ -28,7 +28,10 @@ fn a_short_run_is_shown_as_a_conversation() {
     }
     assert!(!text.contains('\u{1b}'), "there are colours although this is no terminal");
     let long = stdout(&["sim", "central", "-n", "3"]);
-    assert!(!long.contains("asks to enter"));
+    assert!(!long.contains("asks to enter") && long.contains("--conversation always"));
+    assert!(stdout(&["sim", "central", "-n", "3", "--conversation", "always"]).contains("asks to enter"));
+    let short = ["sim", "central", "-n", "3", "--workload", "alone", "--entries", "1", "--conversation", "never"];
+    assert!(!stdout(&short).contains("asks to enter"));
 }
 
 #[test]
@@ -112,7 +115,7 @@ fn exit_codes_tell_safety_from_liveness_and_from_what_was_not_promised() {
 fn a_run_that_breaks_an_assumption_says_so() {
     let output = quorate(&["sim", "central", "-n", "3", "--loss", "0.5"]);
     let told = String::from_utf8(output.stderr).unwrap();
-    assert_eq!(told, "quorate: central does not promise anything here: messages may be lost\n");
+    assert_eq!(told, "quorate: an assumption of central is broken: messages may be lost\n");
     assert!(quorate(&["sim", "central", "-n", "3", "--loss", "0.5", "--quiet"]).stderr.is_empty());
 }
 
@@ -120,9 +123,9 @@ fn a_run_that_breaks_an_assumption_says_so() {
 fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
     for (arguments, named, accepted) in [
         (&["sim", "paxos"][..], "paxos", "ricart-agrawala"),
-        (&["sim", "central", "-n", "0"], "0", "1..=16383"),
-        (&["sim", "central", "-n", "three"], "three", "invalid digit"),
-        (&["sim", "central", "--entries", "0"], "0", "1.."),
+        (&["sim", "central", "-n", "0"], "0", "a whole number from 1 to 16383"),
+        (&["sim", "central", "-n", "three"], "three", "a whole number from 1 to 16383"),
+        (&["sim", "central", "--entries", "0"], "0", "a whole number from 1 on"),
         (&["sim", "central", "-n", "3", "--crash", "4@1"], "process 4", "processes 1 to 3"),
         (&["sim", "central", "-n", "3", "--crash", "0@1"], "process 0", "numbered 1 to n"),
         (&["sim", "central", "-n", "3", "--restart", "2@1"], "process 2", "has not crashed"),
@@ -132,6 +135,12 @@ fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
         (&["sim", "central", "--delay", "uniform:2..1"], "2..1", "must not be larger"),
         (&["sim", "central", "--delay", "constant:0"], "constant:0", "at least 0.000001"),
         (&["sim", "central", "--delay", "gaussian:1"], "gaussian:1", "exponential:MEAN"),
+        (&["sim", "central", "-n", "-1"], "-1", "a whole number from 1 to 16383"),
+        (&["sim", "central", "--seed", "-1"], "-1", "a whole number from 0 on"),
+        (&["sim", "central", "--cs", "-1"], "-1", "a number of δ"),
+        (&["sim", "lamport", "--sets", "grid"], "lamport", "maekawa and maekawa-deadlock-free"),
+        (&["sim", "maekawa", "--sets", "grid", "--option", "sets=best"], "sets", "give it once"),
+        (&["sim", "central", "--conversation", "loud"], "loud", "auto, always or never"),
         (&["sim", "central", "--loss", "1.5"], "1.5", "from 0 to 1"),
         (&["sim", "central", "--workload", "busy"], "busy", "poisson:RATE"),
         (&["sim", "central", "--option", "replies=bare"], "replies", "central has no options"),
@@ -145,9 +154,9 @@ fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
         (&["voting-sets", "-n", "8", "--kind", "plane"], "8", "grid"),
         (&["violation", "--coordinators", "16", "--votes", "8", "--uptime", "1h", "--reset", "30s"], "8", "9 to 16"),
         (&["violation", "--coordinators", "16", "--votes", "9", "--uptime", "1h", "--reset", "30"], "30", "30s"),
-        (&["compare", "-n", "3,x"], "x", "invalid digit"),
-        (&["sim", "bully", "--entries", "5"], "--entries", "bully is election"),
-        (&["sim", "central", "--starter", "1"], "--starter", "central is mutual exclusion"),
+        (&["compare", "-n", "3,x"], "x", "a whole number from 2 to 1000"),
+        (&["sim", "bully", "--entries", "5"], "--entries", "bully is for election"),
+        (&["sim", "central", "--starter", "1"], "--starter", "central is for mutual exclusion"),
         (&["simulate"], "simulate", "sim"),
     ] {
         let output = quorate(arguments);
@@ -176,6 +185,34 @@ fn a_closed_pipe_is_not_an_error() {
 }
 
 #[test]
+fn a_closed_pipe_does_not_hide_what_was_found() {
+    let script =
+        "{ sleep 0.2; \"$0\" sim lamport -n 3 --order any --delay exponential:1 --seed 2 -q; echo $? >&2; } | true";
+    let output = Command::new("sh").args(["-c", script, env!("CARGO_BIN_EXE_quorate")]).output().unwrap();
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "10\n");
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn output_that_cannot_be_written_is_an_error_and_never_a_panic() {
+    let full = || std::fs::File::options().write(true).open("/dev/full").unwrap();
+    let run = |arguments: &[&str]| {
+        Command::new(env!("CARGO_BIN_EXE_quorate")).args(arguments).stderr(full()).output().unwrap()
+    };
+    assert_eq!(run(&["sim", "paxos"]).status.code(), Some(2));
+    assert_eq!(run(&["sim", "central", "-n", "3", "--loss", "0.001", "--entries", "1"]).status.code(), Some(0));
+    let output = Command::new(env!("CARGO_BIN_EXE_quorate")).args(["algorithms"]).stdout(full()).output().unwrap();
+    assert_eq!(output.status.code(), Some(1), "{output:?}");
+    assert_eq!(quorate(&["sim", "central", "--trace", "/dev/full"]).status.code(), Some(1));
+}
+
+#[test]
+fn text_is_reproducible_to_the_byte() {
+    let run = || stdout(&["sim", "majority", "-n", "7", "--delay", "exponential:1"]);
+    assert_eq!(run(), run());
+}
+
+#[test]
 fn the_comparison_has_both_tables_and_marks_what_differs() {
     let text = stdout(&["compare", "-n", "3,9"]);
     assert!(text.contains("Mutual exclusion") && text.contains("Election"));
@@ -183,6 +220,8 @@ fn the_comparison_has_both_tables_and_marks_what_differs() {
     assert!(line("2N−1 (B)").contains("17 → 16 *"));
     assert!(line("3N−1 (A, B)").contains("26 → 26"));
     assert!(!line("3N−1 (A, B)").contains('*'));
+    let one = stdout(&["compare", "bully", "-n", "3"]);
+    assert!(one.contains("bully") && !one.contains("lamport") && !one.contains("Mutual exclusion"));
     let compared = json(&["compare", "-n", "3"]);
     assert!(compared["mutex"].as_array().unwrap().len() > 30);
     assert!(compared["election"].as_array().unwrap().len() >= 9);

@@ -16,6 +16,15 @@ use crate::mutex::{
 };
 use crate::setting::Group;
 
+/// The five lecture documents that entries cite, by letter. Other sources are named by their authors.
+pub const DOCUMENTS: &[(&str, &str)] = &[
+    ("A", "Mutual Exclusion (Mutex) and Election"),
+    ("B", "Coordination, part 2"),
+    ("C", "Distributed Algorithms Part II: Distributed Mutual Exclusion"),
+    ("D", "Lecture 5: Mutual Exclusion and Election"),
+    ("E", "Coordination and Agreement (N. Dragoni)"),
+];
+
 /// What is known of an algorithm.
 #[derive(Clone, Copy, Debug)]
 pub struct Entry {
@@ -104,6 +113,8 @@ pub struct Assumptions {
     pub reliable: bool,
     /// Nobody crashes.
     pub crash_free: bool,
+    /// Nobody who has crashed comes back.
+    pub restart_free: bool,
     /// Messages take no longer than a known bound.
     pub synchronous: bool,
     /// Every process is told of every crash, and of nothing else.
@@ -112,8 +123,14 @@ pub struct Assumptions {
 
 impl Assumptions {
     /// The model of the textbooks: every message arrives, nobody crashes, nothing is known of time or order.
-    pub const RELIABLE: Assumptions =
-        Assumptions { fifo: false, reliable: true, crash_free: true, synchronous: false, detector: false };
+    pub const RELIABLE: Assumptions = Assumptions {
+        fifo: false,
+        reliable: true,
+        crash_free: true,
+        restart_free: true,
+        synchronous: false,
+        detector: false,
+    };
 
     /// The assumptions in words.
     pub fn words(&self) -> Vec<&'static str> {
@@ -121,6 +138,7 @@ impl Assumptions {
             (self.reliable, "reliable channels"),
             (self.fifo, "FIFO channels"),
             (self.crash_free, "no crashes"),
+            (self.restart_free && !self.crash_free, "nobody who crashed comes back"),
             (self.synchronous, "bounded delays"),
             (self.detector, "a perfect failure detector"),
         ]
@@ -202,7 +220,7 @@ impl fmt::Display for Property {
 pub struct Published {
     /// What is counted.
     pub measure: Measure,
-    /// Which documents say so, by the letters of the list of sources.
+    /// Who says so: [`DOCUMENTS`] by letter, papers by their authors.
     pub sources: &'static str,
     /// The formula, for people.
     pub formula: &'static str,
@@ -243,6 +261,10 @@ impl Published {
 pub enum Measure {
     /// Messages for an entry and its exit, when nobody else wants to enter.
     Messages,
+    /// The same, for who was the last to enter.
+    MessagesAgain,
+    /// Messages for an entry alone, when nobody else wants to enter.
+    MessagesToEnter,
     /// Messages for an entry and its exit, when everybody wants to enter all the time.
     MessagesContended,
     /// Messages that an exit sends.
@@ -277,6 +299,8 @@ pub enum Formula {
 pub struct Size {
     /// Processes.
     pub n: f64,
+    /// The square root of their number.
+    pub root_n: f64,
     /// The size of a voting set.
     pub k: f64,
 }

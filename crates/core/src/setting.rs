@@ -1,6 +1,6 @@
 //! What a process knows when it begins: who it is, how many there are, what it may assume of time, its options.
 
-use alloc::collections::BTreeMap;
+use alloc::collections::{BTreeMap, BTreeSet};
 use alloc::string::{String, ToString};
 use alloc::sync::Arc;
 use alloc::vec::Vec;
@@ -107,6 +107,7 @@ impl Options {
         given: impl IntoIterator<Item = (&'a str, &'a str)>,
     ) -> Result<Options, SettingError> {
         let mut options = Options::defaults(entry);
+        let mut seen = BTreeSet::new();
         for (key, value) in given {
             let Some(option) = entry.options.iter().find(|option| option.key == key) else {
                 let known = entry.options.iter().map(|option| option.key.to_string()).collect();
@@ -122,6 +123,9 @@ impl Options {
                     value: value.to_string(),
                     accepted: option.values.to_string(),
                 });
+            }
+            if !seen.insert(option.key) {
+                return Err(SettingError::OptionTwice { key: option.key });
             }
             options.values.insert(option.key, value.to_string());
         }
@@ -172,6 +176,11 @@ pub enum SettingError {
         /// What it takes.
         accepted: String,
     },
+    /// The option is given twice, and which value counts is anybody's guess.
+    OptionTwice {
+        /// The option.
+        key: &'static str,
+    },
     /// The algorithm does not run in this group.
     Refused(String),
 }
@@ -191,6 +200,7 @@ impl fmt::Display for SettingError {
             SettingError::BadOption { key, value, accepted } => {
                 write!(f, "option {key} = `{value}`: it takes {accepted}")
             }
+            SettingError::OptionTwice { key } => write!(f, "option {key} is given twice: give it once"),
             SettingError::Refused(why) => f.write_str(why),
         }
     }

@@ -167,7 +167,11 @@ fn a_choice_can_forfeit_a_promise() {
 
 #[test]
 fn published_values_are_finite_and_ranges_are_not_upside_down() {
-    let size = |n| Size { n: f64::from(n), k: VotingSets::new(SetsKind::Grid, n).unwrap().of(Id::new(1)).len() as f64 };
+    let size = |n| Size {
+        n: f64::from(n),
+        root_n: f64::from(n).sqrt(),
+        k: VotingSets::new(SetsKind::Grid, n).unwrap().of(Id::new(1)).len() as f64,
+    };
     let sizes: Vec<Size> = (2..=100).map(size).collect();
     for entry in ENTRIES {
         for published in entry.published {

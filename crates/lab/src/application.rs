@@ -314,15 +314,15 @@ impl<M: Mutex> Application<Withdrawable<M>> for Clients {
 /// The applications that call elections.
 #[derive(Clone, Debug)]
 pub struct Voters {
-    /// Who calls an election when the run begins.
-    pub starters: Vec<Id>,
+    /// Who calls an election, and when.
+    pub starters: Vec<(Id, Ticks)>,
     /// How many have called.
     called: usize,
 }
 
 impl Voters {
-    /// These call an election when the run begins.
-    pub fn new(starters: Vec<Id>) -> Voters {
+    /// These call an election at these times.
+    pub fn new(starters: Vec<(Id, Ticks)>) -> Voters {
         Voters { starters, called: 0 }
     }
 }
@@ -335,8 +335,8 @@ impl<E: Election> Application<E> for Voters {
     type Alarm = Call;
 
     fn begin(&mut self, wishes: &mut Wishes<Call>) {
-        for &starter in &self.starters {
-            wishes.alarm(starter, 0, Call);
+        for &(starter, at) in &self.starters {
+            wishes.alarm(starter, at, Call);
         }
     }
 

@@ -4,7 +4,8 @@
 //!
 //! | measure | experiment |
 //! |---|---|
-//! | messages, client delay | one process alone enters ten times (where messages flow all the time: everybody asks, but rarely) |
+//! | messages, messages to enter, client delay | one process alone enters once (where messages flow all the time: everybody asks, but so rarely that a hundred δ pass between two entries; what is measured may then differ by 5 %) |
+//! | messages again | the same process enters once more |
 //! | messages to exit, exit delay, sync delay | everybody asks at once, and again as soon as they have left |
 //! | messages contended | the same, and what twice as many entries cost more |
 //! | election, best and worst | one starter, all alive; where the algorithm finds crashes out by itself also with the highest dead, known to be or not: the least and the most |
@@ -14,6 +15,7 @@ use std::collections::BTreeMap;
 
 use quorate_core::catalog::{ENTRIES, Entry, Family, Formula, Measure, Property, Published, Size, Values};
 use quorate_core::id::Id;
+use quorate_core::process::Ticks;
 use serde::Serialize;
 
 use crate::application::{ClientPlan, Workload};
@@ -61,6 +63,8 @@ fn measure_as_name<S: serde::Serializer>(measure: &Measure, serializer: S) -> Re
 pub fn measure_name(measure: Measure) -> &'static str {
     match measure {
         Measure::Messages => "messages, alone",
+        Measure::MessagesAgain => "messages, again",
+        Measure::MessagesToEnter => "messages to enter",
         Measure::MessagesContended => "messages, contended",
         Measure::MessagesToExit => "messages to exit",
         Measure::ClientDelay => "client delay",
@@ -77,7 +81,9 @@ fn measures(family: Family) -> &'static [Measure] {
     match family {
         Family::Mutex => &[
             Measure::Messages,
+            Measure::MessagesAgain,
             Measure::MessagesContended,
+            Measure::MessagesToEnter,
             Measure::MessagesToExit,
             Measure::ClientDelay,
             Measure::ExitDelay,
@@ -88,10 +94,21 @@ fn measures(family: Family) -> &'static [Measure] {
     }
 }
 
-/// Compares all algorithms of a family for these sizes. `progress` hears of each algorithm and size that is done.
-pub fn compare(family: Family, sizes: &[u32], progress: &mut dyn FnMut()) -> Result<Vec<Row>, ExperimentError> {
+/// Whether to show a measure of which nobody has said anything.
+fn is_measured_anyway(measure: Measure) -> bool {
+    !matches!(measure, Measure::MessagesAgain | Measure::MessagesToEnter)
+}
+
+/// Compares algorithms of a family for these sizes: those of these names, or all if there are none. `progress` hears of each algorithm and size that is done.
+pub fn compare(
+    family: Family,
+    names: &[String],
+    sizes: &[u32],
+    progress: &mut dyn FnMut(),
+) -> Result<Vec<Row>, ExperimentError> {
     let mut rows = Vec::new();
-    for entry in ENTRIES.iter().filter(|entry| entry.family == family) {
+    let chosen = |entry: &&&Entry| names.is_empty() || names.iter().any(|name| name == entry.name);
+    for entry in ENTRIES.iter().filter(|entry| entry.family == family).filter(chosen) {
         let mut measured = Vec::new();
         for &n in sizes {
             measured.push((n, size_of(entry, n)?, measure(entry, n)?));
@@ -99,7 +116,7 @@ pub fn compare(family: Family, sizes: &[u32], progress: &mut dyn FnMut()) -> Res
         }
         for &measure in measures(family) {
             let published: Vec<_> = entry.published.iter().filter(|published| published.measure == measure).collect();
-            if published.is_empty() {
+            if published.is_empty() && is_measured_anyway(measure) {
                 rows.push(row(entry, measure, None, &measured));
             }
             rows.extend(published.into_iter().map(|published| row(entry, measure, Some(published), &measured)));
@@ -154,7 +171,8 @@ fn row(entry: &Entry, measure: Measure, published: Option<&Published>, measured:
 /// What published formulas are functions of. The voting set is that of process n, which is the one that enters alone.
 fn size_of(entry: &Entry, n: u32) -> Result<Size, ExperimentError> {
     let group = Experiment { n, ..Experiment::default() }.group(entry)?;
-    Ok(Size { n: f64::from(n), k: group.voting_sets.of(Id::new(n)).len() as f64 })
+    let root_n = f64::from(n).sqrt();
+    Ok(Size { n: f64::from(n), root_n, k: group.voting_sets.of(Id::new(n)).len() as f64 })
 }
 
 fn measure(entry: &Entry, n: u32) -> Result<Measured, ExperimentError> {
@@ -182,8 +200,9 @@ fn measure_mutex(entry: &Entry, n: u32) -> Result<Measured, ExperimentError> {
     let (alone, tolerance) = if entry.restless {
         (run(Workload::Poisson(0.01 / f64::from(n)), ENTRIES_BY_CHANCE)?, BY_CHANCE)
     } else {
-        (run(Workload::Alone, 10)?, EXACT)
+        (run(Workload::Alone, 1)?, EXACT)
     };
+    let again = run(Workload::Alone, 2)?.outcome.costs.messages.checked_sub(alone.outcome.costs.messages);
     // Where contention ends in a deadlock, two who ask one after the other show the delay between them.
     let handed_over = match contended.outcome.costs.sync_delay {
         Some(_) => None,
@@ -198,6 +217,8 @@ fn measure_mutex(entry: &Entry, n: u32) -> Result<Measured, ExperimentError> {
     let messages_of_exit = contended.messages_of_exit.or(alone.messages_of_exit);
     let values = [
         (Measure::Messages, alone.messages_per_entry, tolerance),
+        (Measure::MessagesAgain, again.map(|messages| messages as f64), EXACT),
+        (Measure::MessagesToEnter, Some(alone.entry_messages.values().sum()), tolerance),
         (Measure::MessagesContended, messages_contended, EXACT),
         (Measure::MessagesToExit, messages_of_exit.map(|summary| summary.mean), EXACT),
         (Measure::ClientDelay, alone.client_delay.map(|summary| summary.mean), tolerance),
@@ -211,7 +232,7 @@ fn measure_mutex(entry: &Entry, n: u32) -> Result<Measured, ExperimentError> {
 }
 
 fn measure_election(entry: &Entry, n: u32) -> Result<Measured, ExperimentError> {
-    let run = |starters: Vec<Id>, faults: Vec<Fault>, told: bool, options: Vec<(String, String)>| {
+    let run = |starters: Vec<(Id, Ticks)>, faults: Vec<Fault>, told: bool, options: Vec<(String, String)>| {
         let detector = told.then_some(true);
         Experiment { n, starters, faults, detector, options, ..Experiment::default() }
             .run(entry.name, Spectators::default())
@@ -220,15 +241,15 @@ fn measure_election(entry: &Entry, n: u32) -> Result<Measured, ExperimentError> 
     let finds_crashes = !entry.assumptions.crash_free && !entry.assumptions.detector;
     let dead = vec![Fault::AbsentFromTheBeginning(Id::new(n))];
     for starter in starters(n) {
-        messages.extend(decided(&run(vec![starter], vec![], false, vec![])?));
+        messages.extend(decided(&run(vec![(starter, 0)], vec![], false, vec![])?));
         if finds_crashes && starter != Id::new(n) {
-            messages.extend(decided(&run(vec![starter], dead.clone(), false, vec![])?));
-            messages.extend(decided(&run(vec![starter], dead.clone(), true, vec![])?));
+            messages.extend(decided(&run(vec![(starter, 0)], dead.clone(), false, vec![])?));
+            messages.extend(decided(&run(vec![(starter, 0)], dead.clone(), true, vec![])?));
         }
     }
     let mut all_start = Vec::new();
     for options in rings(entry) {
-        all_start.extend(decided(&run(Id::all(n).collect(), vec![], false, options)?));
+        all_start.extend(decided(&run(Id::all(n).map(|id| (id, 0)).collect(), vec![], false, options)?));
     }
     let values = [
         (Measure::ElectionBest, messages.iter().min()),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use quorate_core::id::Id;
 use quorate_core::trace::{Opinion, Record, What};
 
 use crate::time::delta_text;
@@ -13,38 +14,39 @@ pub fn conversation(records: &[Record]) -> String {
     records.iter().fold(String::new(), |mut text, record| {
         let (at, who) = (delta_text(record.at), record.process.to_string());
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "{at:>width$}  {who:<names$}  {}", sentence(&record.what));
+        let _ = writeln!(text, "{at:>width$}  {who:<names$}  {}", sentence(record.process, &record.what));
         text
     })
 }
 
-/// What happened, without when and to whom.
-pub fn sentence(what: &What) -> String {
+/// What happened to a process, without when.
+pub fn sentence(process: Id, what: &What) -> String {
     match what {
         What::Wanted => "asks to enter".into(),
         What::Withdrew => "withdraws".into(),
-        What::Withdrawn => "is rid of what it withdrew".into(),
+        What::Withdrawn => "may ask again".into(),
         What::Entered { fence } => format!("ENTERS with fence {fence}"),
         What::Leaving => "leaves".into(),
-        What::Exited => "goes on".into(),
+        What::Exited => "has left".into(),
         What::Called => "calls an election".into(),
+        What::Leader { leader } if *leader == process => "LEADS".into(),
         What::Leader { leader } => format!("follows {leader}"),
         What::Opinion { of, opinion: Opinion::Unsuspected } => format!("trusts {of} again"),
         What::Opinion { of, opinion: Opinion::Suspected } => format!("suspects {of}"),
         What::Opinion { of, opinion: Opinion::Failed } => format!("takes {of} for dead"),
         What::Sent { to, label, .. } => format!("sends {label} to {to}"),
         What::Received { from, label, .. } => format!("gets {label} from {from}"),
-        What::Lost { to, label, .. } => format!("loses {label} to {to}"),
+        What::Lost { to, label, .. } => format!("is not heard: {label} to {to} is lost"),
         What::Poked { to, .. } => format!("tells {to}"),
         What::Heard { from, .. } => format!("hears from {from}"),
-        What::TimedOut { timer } => format!("has waited long enough: {timer}"),
+        What::TimedOut { timer } => format!("times out: {timer}"),
         What::Told { of, alive: false } => format!("is told that {of} has crashed"),
         What::Told { of, alive: true } => format!("is told that {of} is back"),
         What::Crashed => "CRASHES".into(),
         What::Restarted { incarnation } => format!("comes back, life {incarnation}"),
         What::Paused => "pauses".into(),
         What::Resumed => "resumes".into(),
-        What::Partitioned { part } => format!("is cut off in part {part}"),
+        What::Partitioned { part } => format!("is in part {part} of a cut network"),
         What::Healed => "can reach everybody again".into(),
         What::Unexpected { from: Some(from), why } => format!("did not expect this from {from}: {why}"),
         What::Unexpected { from: None, why } => format!("did not expect this from its application: {why}"),

@@ -54,8 +54,8 @@ pub struct Experiment {
     pub options: Vec<(String, String)>,
     /// What applications of mutual exclusion do.
     pub clients: ClientPlan,
-    /// Who calls an election; by default process 1, or the first that lives.
-    pub starters: Vec<Id>,
+    /// Who calls an election, and when; by default the smallest that lives, when the run begins.
+    pub starters: Vec<(Id, Ticks)>,
     /// When to stop at the latest.
     pub until: Option<Ticks>,
     /// What to watch; by default everything that is demanded of the algorithm's family.
@@ -120,7 +120,7 @@ pub enum ExperimentError {
     DeadStarter { id: u32 },
     #[error("all {n} processes are absent from the beginning: at least one must live")]
     NobodyLives { n: u32 },
-    #[error("delay {least}..{most}: the least must be at least {tick} and at most the other", tick = delta_text(1))]
+    #[error("delay {least}..{most}: the least must be at least 0.000001 and at most the other")]
     BadDelay { least: String, most: String },
 }
 
@@ -153,12 +153,16 @@ impl Experiment {
 
     /// Runs an election.
     pub fn run_election<E: Election>(&self, spectators: Spectators<'_>) -> Result<Report, ExperimentError> {
-        let starters = if self.starters.is_empty() {
-            Id::all(self.n).find(|&id| !self.is_absent(id)).into_iter().collect()
+        self.run_entry(&E::ENTRY, E::new, Voters::new(self.callers()), spectators)
+    }
+
+    /// Who calls an election, and when.
+    fn callers(&self) -> Vec<(Id, Ticks)> {
+        if self.starters.is_empty() {
+            Id::all(self.n).find(|&id| !self.is_absent(id)).map(|id| (id, 0)).into_iter().collect()
         } else {
             self.starters.clone()
-        };
-        self.run_entry(&E::ENTRY, E::new, Voters::new(starters), spectators)
+        }
     }
 
     /// Runs a failure detector.
@@ -226,7 +230,11 @@ impl Experiment {
         match entry.family {
             // Its applications are done some time, or stall.
             Family::Mutex => None,
-            Family::Election => Some(self.last_change().saturating_add(1_000_000 * DELTA)),
+            Family::Election => {
+                let last_call = self.starters.iter().map(|&(_, at)| at).max().unwrap_or(0);
+                let enough = DELTA.max(group.delay_bound).saturating_mul(1_000_000);
+                Some(self.last_change().max(last_call).saturating_add(enough))
+            }
             Family::Detector => {
                 // A detector that does not say how often it beats gets plenty of time.
                 let interval =
@@ -251,11 +259,27 @@ impl Experiment {
         let crashes = self.faults.iter().any(|fault| !matches!(fault, Fault::Pause(..)));
         let late = self.faults.iter().any(|fault| matches!(fault, Fault::Pause(..))) || !self.partitions.is_empty();
         let steady = matches!(self.delay, Delay::Constant(_) | Delay::PerLink(..));
+        let restarts = self.faults.iter().any(|fault| matches!(fault, Fault::Restart(..)));
+        let crash = |fault: &Fault| match *fault {
+            Fault::Crash(id, at) => Some((id, at)),
+            Fault::AbsentFromTheBeginning(_) | Fault::Restart(..) | Fault::Pause(..) => None,
+        };
+        let crashed: Vec<_> = self.faults.iter().filter_map(crash).collect();
+        let callers = self.callers();
+        let last_call = callers.iter().map(|(_, at)| *at).max().unwrap_or(0);
+        let last_crash = crashed.iter().map(|(_, at)| *at).max().unwrap_or(0);
+        let nobody_survives = callers.iter().all(|(caller, _)| crashed.iter().any(|(id, _)| id == caller));
         let broken = [
             (assumed.reliable && self.loss > 0.0, "messages may be lost"),
             (assumed.reliable && self.duplicate > 0.0, "messages may arrive twice"),
             (assumed.fifo && plan.conditions.order == Order::Any && !steady, "messages may overtake each other"),
             (assumed.crash_free && crashes, "processes crash"),
+            (assumed.restart_free && !assumed.crash_free && restarts, "processes come back"),
+            (
+                entry.family == Family::Election && !plan.detector && last_crash > last_call,
+                "nobody calls an election after the last crash",
+            ),
+            (entry.family == Family::Election && nobody_survives, "nobody who calls an election survives"),
             (assumed.synchronous && !self.delay.is_bounded(), "delays have no bound"),
             (
                 assumed.synchronous && self.delay.is_bounded() && group.delay_bound < self.delay.bound(),
@@ -309,9 +333,9 @@ impl Experiment {
         if Id::all(self.n).all(|id| self.is_absent(id)) {
             return Err(ExperimentError::NobodyLives { n: self.n });
         }
-        for &id in &self.starters {
+        for &(id, at) in &self.starters {
             self.check_id("starter", id)?;
-            if self.is_absent(id) {
+            if at == 0 && self.is_absent(id) {
                 return Err(ExperimentError::DeadStarter { id: id.number() });
             }
         }

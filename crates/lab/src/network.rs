@@ -68,7 +68,7 @@ pub enum Order {
 /// A time during which the network is cut.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Partition {
-    /// Who can talk to whom. Who is in none of these is alone.
+    /// Who can talk to whom. All who are in none of these are in one more.
     pub parts: Vec<Vec<Id>>,
     /// From when.
     pub from: Ticks,
@@ -77,16 +77,13 @@ pub struct Partition {
 }
 
 impl Partition {
-    /// The part a process is in, counted from 1, if it is in any.
-    pub fn part(&self, id: Id) -> Option<usize> {
-        self.parts.iter().position(|part| part.contains(&id)).map(|index| index + 1)
+    /// The part a process is in, counted from 1.
+    pub fn part(&self, id: Id) -> usize {
+        1 + self.parts.iter().position(|part| part.contains(&id)).unwrap_or(self.parts.len())
     }
 
     fn separates(&self, one: Id, other: Id) -> bool {
-        match (self.part(one), self.part(other)) {
-            (Some(a), Some(b)) => a != b,
-            (None, _) | (_, None) => one != other,
-        }
+        self.part(one) != self.part(other)
     }
 }
 
@@ -175,9 +172,10 @@ impl Network {
         }
     }
 
-    /// When an application's own message arrives: it takes its own way, in no order relative to others.
+    /// When an application's own message arrives: it takes its own way, in no order relative to others, and is never lost. A cut holds
+    /// it back, too.
     pub fn poke(&mut self, from: Id, to: Id, now: Ticks) -> Ticks {
-        now.saturating_add(self.draw(from, to))
+        self.departure(from, to, now).saturating_add(self.draw(from, to))
     }
 
     fn arrival(&mut self, from: Id, to: Id, now: Ticks) -> Ticks {

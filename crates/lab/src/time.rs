@@ -16,11 +16,13 @@ pub fn from_delta(delta: f64) -> Ticks {
     libm::round(delta * DELTA as f64) as Ticks
 }
 
-/// Ticks as people write message delays: exact, without trailing zeros.
+/// Ticks as people write message delays: four digits after the point, without trailing zeros. (A deadline is one tick longer than what
+/// it waits for; nobody wants to read that. Traces have exact ticks.)
 pub fn delta_text(ticks: Ticks) -> String {
-    let (whole, rest) = (ticks / DELTA, ticks % DELTA);
+    let tenthousandths = ticks / 100 + u64::from(ticks % 100 >= 50);
+    let (whole, rest) = (tenthousandths / 10_000, tenthousandths % 10_000);
     if rest == 0 {
         return whole.to_string();
     }
-    format!("{whole}.{rest:06}").trim_end_matches('0').to_string()
+    format!("{whole}.{rest:04}").trim_end_matches('0').to_string()
 }

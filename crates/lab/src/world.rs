@@ -70,6 +70,8 @@ impl<P: Process> World<P> {
     pub fn crash(&mut self, id: Id) {
         let node = &mut self.nodes[id.index()];
         node.alive = false;
+        // Who is dead before it has started had a life before the run.
+        node.incarnation = node.incarnation.max(1);
         node.process = (self.create)(&Setting::new(id, &self.group));
     }
 

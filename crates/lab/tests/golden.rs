@@ -53,7 +53,7 @@ fn conversations() {
                 } else {
                     vec![Fault::AbsentFromTheBeginning(Id::new(4))]
                 },
-                starters: vec![Id::new(2)],
+                starters: vec![(Id::new(2), 0)],
                 ..Experiment::default()
             },
             Family::Detector => Experiment {

@@ -5,9 +5,10 @@
 
 use quorate_core::catalog::{ENTRIES, Entry, Family, Property};
 use quorate_core::id::Id;
+use quorate_core::process::Ticks;
 use quorate_lab::application::{ClientPlan, Workload};
 use quorate_lab::experiment::{Experiment, Spectators};
-use quorate_lab::network::{Delay, Order};
+use quorate_lab::network::{Delay, Order, Partition};
 use quorate_lab::random::Chance;
 use quorate_lab::report::{Report, Severity};
 use quorate_lab::simulate::Fault;
@@ -26,6 +27,38 @@ fn one_of<T: Clone>(chance: &mut Chance, choices: &[T]) -> T {
     choices[chance.below(choices.len() as u64) as usize].clone()
 }
 
+/// What befalls processes, as far as the assumptions allow, and who calls elections. One process survives everything, and calls.
+fn faults_and_starters(entry: &Entry, n: u32, chance: &mut Chance) -> (Vec<Fault>, Vec<(Id, Ticks)>) {
+    let survivor = Id::new(1 + chance.below(u64::from(n)) as u32);
+    let mut faults = Vec::new();
+    let mut starters = vec![(survivor, chance.below(3 * DELTA))];
+    for id in survivor.others(n) {
+        let dies = !entry.assumptions.crash_free && chance.below(3) == 0;
+        let at = chance.below(40 * DELTA);
+        match (dies, chance.below(2) == 0) {
+            (true, true) if entry.family == Family::Election => faults.push(Fault::AbsentFromTheBeginning(id)),
+            (true, _) => faults.push(Fault::Crash(id, if entry.family == Family::Election { at / 8 } else { at })),
+            (false, true) => starters.push((id, chance.below(3 * DELTA))),
+            (false, false) => {}
+        }
+    }
+    if entry.assumptions.crash_free && chance.below(4) == 0 {
+        let from = chance.below(10 * DELTA);
+        faults.push(Fault::Pause(survivor, from, from + 1 + chance.below(20 * DELTA)));
+    }
+    (faults, starters)
+}
+
+/// A cut or two, which hold messages back.
+fn partitions(n: u32, chance: &mut Chance) -> Vec<Partition> {
+    let cut = |chance: &mut Chance| {
+        let from = chance.below(20 * DELTA);
+        let part = Id::all(n).filter(|_| chance.below(2) == 0).collect();
+        Partition { parts: vec![part], from, to: from + 1 + chance.below(20 * DELTA) }
+    };
+    (0..=chance.below(2)).map(|_| cut(chance)).collect()
+}
+
 /// A world that an algorithm's assumptions allow, drawn by a seed.
 fn allowed_world(entry: &Entry, seed: u64) -> Experiment {
     let mut chance = Chance::new(seed);
@@ -40,21 +73,19 @@ fn allowed_world(entry: &Entry, seed: u64) -> Experiment {
     let orders = if entry.assumptions.fifo { &[Order::Fifo][..] } else { &[Order::Fifo, Order::Any] };
     let workloads =
         [Workload::Contended, Workload::Contended, Workload::Causal, Workload::Poisson(0.2), Workload::Alone];
-    let absent = Id::all(n.saturating_sub(1)).filter(|_| !entry.assumptions.crash_free && chance.below(4) == 0);
-    let mut faults: Vec<_> = absent.map(Fault::AbsentFromTheBeginning).collect();
-    if entry.family == Family::Detector && n > 1 {
-        faults = vec![Fault::Crash(Id::new(1 + chance.below(u64::from(n)) as u32), chance.below(40 * DELTA))];
-    }
-    let living: Vec<_> = Id::all(n).filter(|&id| !faults.contains(&Fault::AbsentFromTheBeginning(id))).collect();
-    let mut starters: Vec<_> = living.iter().copied().filter(|_| chance.below(2) == 0).collect();
-    if starters.is_empty() {
-        starters.push(one_of(&mut chance, &living));
-    }
+    let (faults, starters) = faults_and_starters(entry, n, &mut chance);
+    let late = !entry.assumptions.synchronous && chance.below(3) == 0;
     Experiment {
         n,
         seed,
         delay: one_of(&mut chance, if entry.assumptions.synchronous { &bounded } else { &unbounded }),
         order: Some(one_of(&mut chance, orders)),
+        partitions: if late { partitions(n, &mut chance) } else { vec![] },
+        // Only an election whose processes crash in the middle needs to be told.
+        detector: faults
+            .iter()
+            .any(|fault| matches!(fault, Fault::Crash(..)))
+            .then_some(entry.family == Family::Election),
         faults,
         clients: ClientPlan {
             workload: one_of(&mut chance, &workloads),
@@ -168,7 +199,7 @@ fn lamport_without_fifo_lets_two_in() {
 fn bully_with_too_tight_a_deadline_names_two_leaders() {
     let (_, report) = first_violation("bully", Property::SingleLeader, |seed| Experiment {
         bound: Some(DELTA / 4),
-        starters: vec![Id::new(1)],
+        starters: vec![(Id::new(1), 0)],
         ..contended(5, seed, Delay::Uniform(DELTA / 2, DELTA))
     });
     assert_eq!(report.severity(), Severity::Safety);
@@ -181,7 +212,7 @@ fn bully_that_answers_only_when_idle_names_two_leaders() {
     let (_, report) = first_violation("bully", Property::SingleLeader, |seed| Experiment {
         options: vec![("answers".into(), "idle".into())],
         faults: vec![Fault::AbsentFromTheBeginning(Id::new(5))],
-        starters: Id::all(4).collect(),
+        starters: Id::all(4).map(|id| (id, 0)).collect(),
         ..contended(5, seed, Delay::Uniform(DELTA / 2, DELTA))
     });
     assert!(!report.promised.contains(&Property::SingleLeader));
@@ -261,4 +292,31 @@ fn a_heartbeat_with_too_small_a_bound_suspects_the_living() {
         ..contended(3, seed, Delay::Exponential(DELTA))
     });
     assert!(report.outcome.detection.corrections > 0);
+}
+
+/// Every breach of an assumption of elections is told, so that no promise breaks without a warning.
+#[test]
+fn elections_say_what_they_need() {
+    let run = |name: &str, experiment: Experiment| run(quorate_core::catalog::entry(name).unwrap(), &experiment);
+    let crash =
+        |at| Experiment { faults: vec![Fault::Crash(Id::new(4), at)], ..contended(4, 1, Delay::Constant(DELTA)) };
+    let unnoticed = run("bully", crash(50 * DELTA));
+    assert_eq!(unnoticed.broken_assumptions, ["nobody calls an election after the last crash"]);
+    assert!(unnoticed.outcome.violated(Property::Decided));
+    let noticed = run("bully", Experiment { starters: vec![(Id::new(2), 51 * DELTA)], ..crash(50 * DELTA) });
+    assert_eq!((noticed.severity(), noticed.outcome.election.leader()), (Severity::Fine, Some(Id::new(3))));
+    for name in ["bully", "ring"] {
+        let back = run(
+            name,
+            Experiment {
+                faults: vec![Fault::AbsentFromTheBeginning(Id::new(4)), Fault::Restart(Id::new(4), 50 * DELTA)],
+                ..contended(4, 1, Delay::Constant(DELTA))
+            },
+        );
+        assert_eq!(back.broken_assumptions, ["processes come back"]);
+        assert_eq!(back.outcome.election.leader(), Some(Id::new(4)), "{name}");
+    }
+    let orphaned =
+        run("bully", Experiment { detector: Some(true), starters: vec![(Id::new(4), 0)], ..crash(DELTA / 2) });
+    assert_eq!(orphaned.broken_assumptions, ["nobody who calls an election survives"]);
 }

@@ -3,22 +3,13 @@
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use quorate_core::catalog::{ENTRIES, Entry, entry};
+use quorate_core::catalog::{DOCUMENTS, ENTRIES, Entry, entry};
 use quorate_lab::compare::measure_name;
 use serde_json::{Value, json};
 
 use crate::arguments::Algorithms;
 use crate::failure::Failure;
 use crate::output::{HEADING, Table, Terminal, styled};
-
-/// The source documents, by the letters under which the catalogue cites them.
-const DOCUMENTS: &[(&str, &str)] = &[
-    ("A", "Mutual Exclusion (Mutex) and Election"),
-    ("B", "Coordination, part 2"),
-    ("C", "Distributed Algorithms Part II: Distributed Mutual Exclusion"),
-    ("D", "Lecture 5: Mutual Exclusion and Election"),
-    ("E", "Coordination and Agreement (N. Dragoni)"),
-];
 
 pub(crate) fn run(arguments: &Algorithms, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let chosen = match &arguments.algorithm[..] {
@@ -31,7 +22,9 @@ pub(crate) fn run(arguments: &Algorithms, terminal: &mut Terminal) -> Result<Exi
         terminal.print(&list(&chosen))?;
     } else {
         let mut text = chosen.iter().map(|entry| in_full(entry)).collect::<Vec<_>>().join("\n");
-        text.push_str(&documents(&chosen));
+        let published = chosen.iter().flat_map(|entry| entry.published);
+        text.push('\n');
+        text.push_str(&documents(&published.map(|published| published.sources).collect::<Vec<_>>()));
         terminal.print(&text)?;
     }
     Ok(ExitCode::SUCCESS)
@@ -69,15 +62,11 @@ fn in_full(entry: &Entry) -> String {
     text
 }
 
-/// The documents that these entries cite.
-fn documents(entries: &[&Entry]) -> String {
-    let cited = entries.iter().flat_map(|entry| entry.published).flat_map(|published| published.sources.split(", "));
-    let letters: std::collections::BTreeSet<_> = cited.collect();
-    let mut table = Table::new(2);
-    for (letter, title) in DOCUMENTS.iter().filter(|(letter, _)| letters.contains(letter)) {
-        table.row([*letter, *title]);
-    }
-    if letters.is_empty() { String::new() } else { format!("\n{}", table.render()) }
+/// The documents that these sources cite, with their titles.
+pub(crate) fn documents(sources: &[&str]) -> String {
+    let cited = |letter: &str| sources.iter().any(|source| source.split(", ").any(|cited| cited == letter));
+    let titles = DOCUMENTS.iter().filter(|(letter, _)| cited(letter));
+    titles.map(|(letter, title)| format!("{letter}: {title}\n")).collect()
 }
 
 fn as_json(entry: &Entry) -> Value {

@@ -7,7 +7,8 @@ use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 use std::time::Instant;
 
-use quorate_core::catalog::{Family, entry};
+use quorate_core::catalog::{ENTRIES, Entry, Family, entry};
+use quorate_core::id::Id;
 use quorate_core::trace::Record;
 use quorate_lab::application::{ClientPlan, Workload};
 use quorate_lab::conversation::{conversation, sentence};
@@ -19,7 +20,7 @@ use quorate_lab::report::Report;
 use quorate_lab::time::{DELTA, delta_text, in_delta};
 use serde_json::json;
 
-use crate::arguments::Sim;
+use crate::arguments::{Conversation, Sim};
 use crate::failure::{Failure, exit_code};
 use crate::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, number, styled};
 
@@ -50,7 +51,7 @@ pub(crate) fn run(arguments: &Sim, terminal: &mut Terminal) -> Result<ExitCode, 
         trace.finish()?;
     }
     for broken in &report.broken_assumptions {
-        terminal.warn(&format!("{} does not promise anything here: {broken}", report.algorithm));
+        terminal.warn(&format!("an assumption of {} is broken: {broken}", report.algorithm));
     }
     let events_per_second = report.outcome.events as f64 / seconds.max(1e-9);
     if terminal.is_json() {
@@ -58,7 +59,9 @@ pub(crate) fn run(arguments: &Sim, terminal: &mut Terminal) -> Result<ExitCode, 
         object.insert("events_per_second".to_string(), json!(events_per_second.round()));
         terminal.print_json(&object)?;
     } else {
-        terminal.print(&text(&report, events_per_second))?;
+        terminal.print(&text(arguments, &report))?;
+        let millions = number((events_per_second / 1e4).round() / 100.0);
+        terminal.remark(&format!("{millions} million events a second"));
     }
     Ok(exit_code(report.severity()))
 }
@@ -77,10 +80,19 @@ fn check_family(arguments: &Sim) -> Result<(), Failure> {
     ];
     match misplaced.into_iter().find(|&(_, given, needed)| given && needed != family) {
         Some((option, _, needed)) => {
-            Err(Failure::Usage(format!("{option} is for {needed}, but {} is {family}", arguments.algorithm)))
+            Err(Failure::Usage(format!("{option} is for {needed}; {} is for {family}", arguments.algorithm)))
         }
-        None => Ok(()),
+        None => check_sets(arguments),
     }
+}
+
+fn check_sets(arguments: &Sim) -> Result<(), Failure> {
+    let votes = |entry: &Entry| entry.options.iter().any(|option| option.key == "sets");
+    if arguments.sets.is_none() || votes(entry(&arguments.algorithm)?) {
+        return Ok(());
+    }
+    let voting: Vec<_> = ENTRIES.iter().filter(|entry| votes(entry)).map(|entry| entry.name).collect();
+    Err(Failure::Usage(format!("--sets is for {}, not for {}", voting.join(" and "), arguments.algorithm)))
 }
 
 fn experiment(arguments: &Sim) -> Experiment {
@@ -106,7 +118,11 @@ fn experiment(arguments: &Sim) -> Experiment {
         options: sets.chain(arguments.option.iter().cloned()).collect(),
         clients: ClientPlan {
             workload,
-            entries: arguments.entries.unwrap_or(defaults.entries),
+            entries: arguments.entries.unwrap_or(if arguments.ask.is_empty() {
+                defaults.entries
+            } else {
+                arguments.ask.len() as u64
+            }),
             time_inside: arguments.cs.unwrap_or(defaults.time_inside),
             withdraw: arguments.withdraw.unwrap_or(defaults.withdraw),
             clocks: arguments.clock.clone(),
@@ -114,7 +130,11 @@ fn experiment(arguments: &Sim) -> Experiment {
         starters: arguments.starter.clone(),
         until: arguments.until,
         properties: None,
-        keep_records: SHORT,
+        keep_records: match arguments.conversation {
+            Conversation::Auto => SHORT,
+            Conversation::Always => usize::MAX,
+            Conversation::Never => 0,
+        },
     }
 }
 
@@ -152,13 +172,21 @@ impl Trace {
     }
 }
 
-fn text(report: &Report, events_per_second: f64) -> String {
+fn text(arguments: &Sim, report: &Report) -> String {
     let outcome = &report.outcome;
     let mut text = String::new();
+    let processes = if report.n == 1 { "1 process".to_string() } else { format!("{} processes", report.n) };
     // Writing to a string cannot fail, here and below.
-    let _ = writeln!(text, "{}, {} processes, seed {}\n", styled(HEADING, report.algorithm), report.n, report.seed);
-    if let Some(records) = &outcome.records {
-        let _ = writeln!(text, "{}", conversation(records));
+    let _ = writeln!(text, "{}, {processes}, seed {}\n", styled(HEADING, report.algorithm), report.seed);
+    match &outcome.records {
+        Some(records) => {
+            text.push_str(&voting_sets(arguments));
+            let _ = writeln!(text, "{}", conversation(records));
+        }
+        None if arguments.conversation == Conversation::Auto => {
+            let _ = writeln!(text, "{}\n", styled(DIM, "a long conversation, shown with --conversation always"));
+        }
+        None => {}
     }
     text.push_str(&verdicts(report));
     text.push('\n');
@@ -169,8 +197,12 @@ fn text(report: &Report, events_per_second: f64) -> String {
     }
     if let Some(first) = &outcome.first_unexpected {
         let (at, who) = (delta_text(first.at), first.process);
-        let _ =
-            writeln!(text, "\n{} unexpected, the first at {at}: {who} {}", outcome.unexpected, sentence(&first.what));
+        let _ = writeln!(
+            text,
+            "\n{} unexpected, the first at {at}: {who} {}",
+            outcome.unexpected,
+            sentence(who, &first.what)
+        );
     }
     let ending = match outcome.ending {
         Ending::Quiet => "until nothing could happen any more",
@@ -178,14 +210,27 @@ fn text(report: &Report, events_per_second: f64) -> String {
         Ending::Stalled => "until it was clear that nobody would be served",
         Ending::CutOff => "and cut off",
     };
-    let line = format!(
-        "{} events, {} δ, {ending}; {} million events a second",
-        outcome.events,
-        number(in_delta(outcome.end)),
-        number((events_per_second / 1e4).round() / 100.0)
-    );
+    let line = format!("{} events, {} δ, {ending}", outcome.events, number(in_delta(outcome.end)));
     let _ = writeln!(text, "\n{}", styled(DIM, &line));
     text
+}
+
+/// Who asks whom, for small groups that vote: what a process says to itself is no message, and is not seen below.
+fn voting_sets(arguments: &Sim) -> String {
+    let experiment = experiment(arguments);
+    let votes = |entry: &&Entry| entry.options.iter().any(|option| option.key == "sets");
+    let group = entry(&arguments.algorithm).ok().filter(votes).and_then(|entry| experiment.group(entry).ok());
+    match group {
+        Some(group) if group.n <= 9 => {
+            let set = |id: Id| {
+                let members: Vec<_> = group.voting_sets.of(id).iter().map(Id::to_string).collect();
+                format!("{id} asks {}", members.join(", "))
+            };
+            let sets: Vec<_> = Id::all(group.n).map(set).collect();
+            format!("{}; what one says to oneself is not shown\n\n", sets.join("; "))
+        }
+        Some(_) | None => String::new(),
+    }
 }
 
 fn verdicts(report: &Report) -> String {

@@ -49,7 +49,7 @@ pub(crate) fn run(arguments: &Violation, terminal: &mut Terminal) -> Result<Exit
         "simulated",
         simulated.probability,
         format!(
-            "{} of {} runs; between {} and {} with 95 %",
+            "{} of {} runs; 95 % interval {} to {}",
             simulated.violations,
             simulated.trials,
             number(simulated.interval.0),
@@ -62,6 +62,7 @@ pub(crate) fn run(arguments: &Violation, terminal: &mut Terminal) -> Result<Exit
         voting.votes(),
         number(voting.reset_probability())
     );
-    terminal.print(&(heading + &table.render()))?;
+    let note = "exact and simulated: somebody is inside with just these votes, as in the document; `quorate sim majority` asks for all\n";
+    terminal.print(&(heading + &table.render() + "\n" + note))?;
     Ok(ExitCode::SUCCESS)
 }

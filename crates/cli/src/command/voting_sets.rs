@@ -33,11 +33,10 @@ pub(crate) fn run(arguments: &VotingSetsArguments, terminal: &mut Terminal) -> R
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = format!("{}\n\n", sets.construction());
-    let mut table = Table::new(1);
+    let mut table = Table::new(2);
     for id in Id::all(sets.n()) {
         let members: Vec<_> = numbers(id).into_iter().map(|number| number.to_string()).collect();
-        // The last column is the only one after the first, and is not aligned: sets have different lengths.
-        table.row([format!("{id}  {{{}}}", members.join(", "))]);
+        table.row([id.to_string(), format!("{{{}}}", members.join(", "))]);
     }
     text.push_str(&table.render());
     let mut table = Table::new(3);

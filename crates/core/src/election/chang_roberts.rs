@@ -96,9 +96,12 @@ impl Election for ChangRoberts {
         published: &[
             Published::exactly(Measure::ElectionBest, "B", "2N", |size| 2.0 * size.n),
             Published::exactly(Measure::ElectionWorst, "A, B", "3N−1", |size| 3.0 * size.n - 1.0),
-            Published::exactly(Measure::ElectionWorstAllStart, "Chang & Roberts", "N(N+1)/2 + N", |size| {
-                size.n * (size.n + 1.0) / 2.0 + size.n
-            }),
+            Published::exactly(
+                Measure::ElectionWorstAllStart,
+                "Chang & Roberts, and the winner's round",
+                "N(N+1)/2 + N",
+                |size| size.n * (size.n + 1.0) / 2.0 + size.n,
+            ),
         ],
         options: &[OptionSpec {
             key: "ring",

@@ -14,7 +14,8 @@
 //! served in the order of arrival, and every holder leaves. **Not in order** (ME3): a request can be overtaken on its way to
 //! the coordinator by one that happened after it.
 //!
-//! **Fence**: the coordinator counts its grants.
+//! **Fence**: the coordinator counts its grants, and grants only when the one before has left, so entries happen in the order of
+//! their counts. No crash is survived: a coordinator that comes back counts from 1 again.
 
 use alloc::collections::VecDeque;
 use core::convert::Infallible;
@@ -91,6 +92,7 @@ impl Mutex for Central {
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         published: &[
             Published::exactly(Measure::Messages, "A, B, E", "3", |_| 3.0),
+            Published::exactly(Measure::MessagesToEnter, "A, B, E", "2", |_| 2.0),
             Published::exactly(Measure::MessagesToExit, "A, B, E", "1", |_| 1.0),
             Published::exactly(Measure::ClientDelay, "A, B, E", "2", |_| 2.0),
             Published::exactly(Measure::ExitDelay, "E", "0", |_| 0.0),

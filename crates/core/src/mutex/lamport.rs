@@ -18,7 +18,7 @@
 //! the smallest request is the first everywhere. **In order** (ME3): every message carries the highest number its sender has
 //! seen, so a request that happened after another is larger.
 //!
-//! **Fence**: the request's own timestamp; entries follow timestamps.
+//! **Fence**: the request's own timestamp; entries follow timestamps. No crash is survived: who comes back has forgotten its clock.
 
 use alloc::collections::BTreeSet;
 use core::convert::Infallible;
@@ -99,8 +99,8 @@ impl Mutex for Lamport {
         promises: &[Property::MutualExclusion, Property::Progress, Property::RequestOrder, Property::Fencing],
         published: &[
             Published::exactly(Measure::Messages, "E", "3(N−1)", |size| 3.0 * (size.n - 1.0)),
-            Published::exactly(Measure::ClientDelay, "Lamport", "2", |_| 2.0),
-            Published::exactly(Measure::SyncDelay, "Lamport", "1", |_| 1.0),
+            Published::exactly(Measure::ClientDelay, "E", "2", |_| 2.0),
+            Published::exactly(Measure::SyncDelay, "E", "1", |_| 1.0),
         ],
         ..Entry::new("lamport", Family::Mutex)
     };

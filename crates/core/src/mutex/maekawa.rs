@@ -16,7 +16,7 @@
 //! needs, wait for each other for ever. [`MaekawaDeadlockFree`](super::MaekawaDeadlockFree) is the cure. **Not in order**.
 //!
 //! **Fence**: one more than the largest that a voter knows of; a release tells the voters. The voter that two sets share
-//! has heard of the earlier entry before it votes again.
+//! has heard of the earlier entry before it votes again. No crash is survived: a voter that comes back has forgotten.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -94,10 +94,16 @@ impl Mutex for Maekawa {
         paper: "M. Maekawa, ACM TOCS 3(2), 1985",
         promises: &[Property::MutualExclusion, Property::Fencing],
         published: &[
-            Published::exactly(Measure::Messages, "A, B, E, less what one says to oneself", "3(K−1)", |size| {
+            Published::exactly(Measure::Messages, "B, but for messages to oneself", "3(K−1)", |size| {
                 3.0 * (size.k - 1.0)
             }),
+            Published::exactly(Measure::Messages, "A, E", "3√N", |size| 3.0 * size.root_n),
+            Published::exactly(Measure::MessagesToEnter, "B, but for messages to oneself", "2(K−1)", |size| {
+                2.0 * (size.k - 1.0)
+            }),
+            Published::exactly(Measure::MessagesToEnter, "E", "2√N", |size| 2.0 * size.root_n),
             Published::exactly(Measure::ClientDelay, "A, B, E", "2", |_| 2.0),
+            Published::exactly(Measure::ExitDelay, "A", "1", |_| 1.0),
             Published::exactly(Measure::ExitDelay, "B", "0.5", |_| 0.5),
             Published::exactly(Measure::SyncDelay, "A, B, E", "2", |_| 2.0),
         ],

@@ -4,11 +4,12 @@
 //! votes the process enters. When so many have refused that m cannot be reached any more, or when the answers take too long, it
 //! gives its votes back, waits for a random time, and tries again.
 //!
-//! *Source*: document D, "Decentralized algorithm"; after S.-D. Lin, Q. Lian, M. Chen, Z. Zhang, IPTPS 2004.
+//! *Source*: "Lecture 5: Mutual Exclusion and Election", the decentralized algorithm; after S.-D. Lin, Q. Lian, M. Chen, Z. Zhang, IPTPS 2004.
 //!
 //! **Assumes** that every message arrives once, in any order. A coordinator may crash and come back at once, but then it has
-//! **forgotten its vote**: if as many forget while somebody is inside as m exceeds n/2, a second one may get in. So the promise
-//! is that of runs in which nobody crashes, and `quorate violation` says what the chance of a violation is otherwise.
+//! **forgotten its vote**: if 2m − n of the m voters of somebody inside forget (m of them, if all n had voted for it), a second one may
+//! get in. So the promise is that of runs in which nobody crashes, and `quorate violation` says what the chance of a violation is
+//! otherwise.
 //!
 //! **Costs** 3(n−1) messages a use when alone: questions, votes, releases; more for each try that fails. An entry waits for a round trip at best.
 //!
@@ -17,14 +18,15 @@
 //!
 //! **Fence**: one more than the largest that the candidate and its voters know of. Every release tells what the candidate
 //! knows, its own last entry included: its next try may overtake the release of that entry, and take over the vote. So
-//! the coordinator that two majorities share has heard of the earlier entry before it votes for another candidate.
+//! the coordinator that two majorities share has heard of the earlier entry before it votes for another candidate. A crash is
+//! survived only as far as the vote is: a coordinator that comes back has forgotten the entries, too.
 
 use core::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
-use crate::catalog::{Entry, Family, Measure, OptionSpec, Property, Published, Values};
+use crate::catalog::{Entry, Family, OptionSpec, Property, Values};
 use crate::clock::{Fence, Number};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Process, Ticks};
@@ -136,12 +138,6 @@ impl Mutex for Majority {
         summary: "every process has one vote, and more than half of the votes let you in",
         paper: "S.-D. Lin, Q. Lian, M. Chen, Z. Zhang, IPTPS 2004",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
-        published: &[
-            Published::exactly(Measure::Messages, "D, less what one says to oneself", "3(N−1)", |size| {
-                3.0 * (size.n - 1.0)
-            }),
-            Published::exactly(Measure::ClientDelay, "D", "2", |_| 2.0),
-        ],
         options: &[OptionSpec {
             key: "votes",
             values: Values::Integer { from: 0, to: Fence::MOST_PROCESSES as u64 },

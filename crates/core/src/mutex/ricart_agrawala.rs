@@ -19,7 +19,7 @@
 //! one that happened before it.)
 //!
 //! **Fence**: the request's own timestamp. Everybody who granted it has seen it, so every later request is larger, and
-//! entries follow timestamps.
+//! entries follow timestamps. No crash is survived: who comes back has forgotten its clock.
 
 use core::convert::Infallible;
 
@@ -93,6 +93,8 @@ impl Mutex for RicartAgrawala {
             Published::exactly(Measure::Messages, "B", "2N−1", |size| 2.0 * size.n - 1.0),
             Published::between(Measure::MessagesToExit, "C", "0 to N−1", |_| 0.0, |size| size.n - 1.0),
             Published::exactly(Measure::ClientDelay, "A, B, E", "2", |_| 2.0),
+            Published::exactly(Measure::MessagesToExit, "B", "0", |_| 0.0),
+            Published::exactly(Measure::ExitDelay, "A", "2", |_| 2.0),
             Published::exactly(Measure::ExitDelay, "B", "0.5", |_| 0.5),
             Published::exactly(Measure::SyncDelay, "A, B, E", "1", |_| 1.0),
         ],

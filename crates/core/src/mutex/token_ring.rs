@@ -14,7 +14,8 @@
 //! **Safe**: there is one token. **Live**: it passes everybody in turn. **Not in order**: the ring decides who is next, not who
 //! asked first.
 //!
-//! **Fence**: the token counts the entries.
+//! **Fence**: the token counts the entries, and who enters has the token and adds one. A crash takes the token with it or breaks the
+//! ring, so there is no entry whose fence could be too small.
 
 use core::convert::Infallible;
 
@@ -80,7 +81,9 @@ impl Mutex for TokenRing {
             Published::exactly(Measure::MessagesToExit, "B", "(N+1)/2", |size| (size.n + 1.0) / 2.0),
             Published::exactly(Measure::ClientDelay, "A, B", "N/2 on average", |size| size.n / 2.0),
             Published::between(Measure::ClientDelay, "E", "0 to N", |_| 0.0, |size| size.n),
+            Published::vaguely(Measure::ClientDelay, "A", "N−1 at worst"),
             Published::exactly(Measure::ExitDelay, "B", "0", |_| 0.0),
+            Published::exactly(Measure::ExitDelay, "A", "1", |_| 1.0),
             Published::exactly(Measure::SyncDelay, "A", "N/2 on average", |size| size.n / 2.0),
             Published::exactly(Measure::SyncDelay, "B", "(N+1)/2", |size| (size.n + 1.0) / 2.0),
             Published::between(Measure::SyncDelay, "E", "1 to N", |_| 1.0, |size| size.n),

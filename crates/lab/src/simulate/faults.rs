@@ -6,7 +6,6 @@ use quorate_core::trace::{Recorded, What};
 
 use super::{Due, Fault, Simulation};
 use crate::application::Application;
-use crate::network::Partition;
 
 impl<P, A> Simulation<'_, '_, P, A>
 where
@@ -112,10 +111,4 @@ where
             self.record(id, what(id));
         }
     }
-}
-
-/// The part of a cut network a process is in; who is in none is alone in one of its own, after the others.
-pub(super) fn part_number(cut: &Partition, id: Id) -> u32 {
-    let part = cut.part(id).unwrap_or(cut.parts.len() + id.number() as usize);
-    u32::try_from(part).unwrap_or(u32::MAX)
 }

@@ -23,7 +23,6 @@ use crate::random::{Chance, mix};
 use crate::time::DELTA;
 use crate::world::{Create, World};
 
-use faults::part_number;
 pub use plan::{Fault, Plan, last_change};
 
 /// After so many message delays, times the number of processes, in which somebody waits and nobody is inside, the network is
@@ -291,9 +290,14 @@ where
             Due::Resume(id) => self.resume(id),
             Due::Cut(index) => {
                 let cut = &self.plan.conditions.partitions[index];
-                self.each_hears(|id| What::Partitioned { part: part_number(cut, id) });
+                self.each_hears(|id| What::Partitioned { part: cut.part(id) as u32 });
             }
-            Due::Mend => self.each_hears(|_| What::Healed),
+            Due::Mend => {
+                let now = self.agenda.now();
+                if !self.plan.conditions.partitions.iter().any(|cut| cut.from <= now && now < cut.to) {
+                    self.each_hears(|_| What::Healed);
+                }
+            }
         }
     }
 

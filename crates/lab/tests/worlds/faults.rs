@@ -2,10 +2,10 @@
 
 use quorate_core::id::Id;
 use quorate_core::process::Ticks;
-use quorate_core::trace::{Record, What};
+use quorate_core::trace::{Opinion, Record, What};
 use quorate_lab::experiment::{Experiment, ExperimentError, Spectators};
 use quorate_lab::network::Delay;
-use quorate_lab::observer::Verdict;
+use quorate_lab::observer::{Ending, Observer, Verdict, Watch};
 use quorate_lab::simulate::Fault;
 use quorate_lab::time::DELTA;
 
@@ -67,9 +67,9 @@ fn who_is_absent_never_starts() {
     assert_eq!(times(&records, 2, |_| true).len(), 1, "it has crashed, and that is all");
     assert_eq!(records[0], Record { at: 0, process: Id::new(2), what: What::Crashed });
     assert_eq!(words(&records).iter().filter(|word| !word.lost.is_empty()).count(), 2 * 8);
-    // Its first life can begin later.
+    // It can come back to life all the same; the life before is from before the run.
     let (_, records) = listen(&with(&[absent(2), restart(2, 35)]));
-    assert_eq!(tenths(&times(&records, 2, |what| *what == What::Restarted { incarnation: 1 })), [35]);
+    assert_eq!(tenths(&times(&records, 2, |what| *what == What::Restarted { incarnation: 2 })), [35]);
     assert_eq!(heard(&records, 2, 1), [1, 2, 3, 4, 5, 6, 7, 8]);
 }
 
@@ -270,4 +270,24 @@ fn a_correction_is_of_a_wrong_suspicion_only() {
         watch(&Experiment { delay, bound, until: Some(500 * DELTA), ..Experiment::default() }, "heartbeat");
     let detection = &report.outcome.detection;
     assert!(detection.corrections > 0 && detection.corrections <= detection.false_suspicions, "{detection:?}");
+}
+
+#[test]
+fn a_mistake_that_a_crash_has_overtaken_is_not_corrected_by_a_return() {
+    let thinks = |opinion| (1, What::Opinion { of: Id::new(2), opinion });
+    let corrections = |history: &[(u32, What)]| {
+        let watch = Watch { properties: vec![], keep_records: 0, detector_needs: 0 };
+        let mut observer = Observer::new(3, &watch, None);
+        for (at, (process, what)) in (0..).zip(history) {
+            observer.observe(&Record { at, process: Id::new(*process), what: what.clone() });
+        }
+        observer.finish(Ending::CutOff, 10, 0).detection.corrections
+    };
+    let (wrong, right) = (thinks(Opinion::Suspected), thinks(Opinion::Unsuspected));
+    assert_eq!(corrections(&[wrong.clone(), right.clone()]), 1);
+    for crashed in [1, 2] {
+        let history =
+            [wrong.clone(), (crashed, What::Crashed), (crashed, What::Restarted { incarnation: 2 }), right.clone()];
+        assert_eq!(corrections(&history), 0, "p{crashed} crashed in between");
+    }
 }

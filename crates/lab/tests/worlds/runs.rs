@@ -134,6 +134,30 @@ fn waiting_for_long_is_not_waiting_for_ever() {
     held(Experiment { partitions, clients, ..Experiment::default() });
 }
 
+/// Those who wait try again and again meanwhile, so that much happens and nothing comes of it.
+#[test]
+fn nobody_is_given_up_before_what_is_planned_has_ended() {
+    let long = 100_000 * DELTA;
+    let alone = Id::all(3).map(|id| vec![id]).collect();
+    let partitions = vec![Partition { parts: alone, from: DELTA / 2, to: long }];
+    let cut = Experiment { n: 3, partitions, ..Experiment::default() };
+    let paused = [1, 2].map(|id| Fault::Pause(Id::new(id), DELTA / 2, long)).to_vec();
+    let gone = [1, 2].map(Id::new).into_iter();
+    let gone = gone.flat_map(|id| [Fault::AbsentFromTheBeginning(id), Fault::Restart(id, long)]).collect();
+    for experiment in [cut.clone(), with_faults(&cut, paused), with_faults(&cut, gone)] {
+        let (report, _) = watch(&experiment, "majority");
+        assert!(report.outcome.events > 2_000 && report.outcome.end > long, "{experiment:?}");
+        assert_eq!(report.outcome.verdict(Property::Progress), Some(&Verdict::Held), "{experiment:?}");
+    }
+    // They wait for as long as they think that messages may take.
+    let slow = Experiment { n: 30, bound: Some(100 * long), ..Experiment::default() };
+    assert_eq!(verdict(&slow, "majority", Property::Progress), (Ending::Quiet, Verdict::Held));
+}
+
+fn with_faults(experiment: &Experiment, faults: Vec<Fault>) -> Experiment {
+    Experiment { faults, partitions: vec![], ..experiment.clone() }
+}
+
 #[test]
 fn a_run_is_over_when_the_algorithm_goes_on_for_nobody() {
     // Without a majority that lives, a request is never granted, and after it was taken back the algorithm still asks.
@@ -142,6 +166,18 @@ fn a_run_is_over_when_the_algorithm_goes_on_for_nobody() {
     let faults = vec![Fault::AbsentFromTheBeginning(Id::new(1))];
     let experiment = Experiment { n: 2, clients, faults, ..Experiment::default() };
     assert_eq!(verdict(&experiment, "majority", Property::Progress), (Ending::Stalled, Verdict::Held));
+}
+
+#[test]
+fn a_late_or_slow_election_is_not_cut_off() {
+    let late = Experiment { starters: vec![(Id::new(2), 3_000_000 * DELTA)], ..Experiment::default() };
+    let slow = Experiment { delay: Delay::Constant(3_000_000 * DELTA), ..Experiment::default() };
+    for algorithm in ["chang-roberts", "bully", "ring"] {
+        for experiment in [&late, &slow] {
+            let (ending, verdict) = verdict(experiment, algorithm, Property::Decided);
+            assert_eq!((ending, verdict), (Ending::Quiet, Verdict::Held), "{algorithm} in {experiment:?}");
+        }
+    }
 }
 
 #[test]
@@ -237,11 +273,11 @@ fn impossible_plans_are_refused() {
         (Experiment { clients: list, ..Experiment::default() }, "request of process 9: there are processes 1 to 5"),
         (Experiment { clients: clocks, ..Experiment::default() }, "clock of process 9: there are processes 1 to 5"),
         (
-            Experiment { starters: vec![nine], ..Experiment::default() },
+            Experiment { starters: vec![(nine, 0)], ..Experiment::default() },
             "starter of process 9: there are processes 1 to 5",
         ),
         (
-            Experiment { starters: vec![two], ..faults(&[Fault::AbsentFromTheBeginning(two)]) },
+            Experiment { starters: vec![(two, 0)], ..faults(&[Fault::AbsentFromTheBeginning(two)]) },
             "starter 2 does not live when the run begins",
         ),
         (
