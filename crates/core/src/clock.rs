@@ -10,8 +10,9 @@ use crate::id::Id;
 
 /// A reading of a Lamport clock.
 ///
-/// One that comes from outside is refused above [`Number::LARGEST_RECEIVED`], half of what a [`Fence`] can hold, so that
-/// no peer can bring a clock near its end.
+/// One that comes from outside is refused above [`Number::LARGEST_RECEIVED`], half of what a [`Fence`] can hold, so that no peer can
+/// make a clock run over. (One that lies can still bring it to where others refuse what it says: crashes are survived here, lies
+/// are not.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Number(u64);

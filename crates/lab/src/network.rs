@@ -35,14 +35,6 @@ impl Delay {
         !matches!(self, Delay::Exponential(_))
     }
 
-    /// The mean delay.
-    pub fn mean(self) -> f64 {
-        match self {
-            Delay::Constant(delay) | Delay::Exponential(delay) => delay as f64,
-            Delay::Uniform(least, most) | Delay::PerLink(least, most) => (least as f64 + most as f64) / 2.0,
-        }
-    }
-
     fn draw(self, from: Id, to: Id, seed: u64, chance: &mut Chance) -> Ticks {
         match self {
             Delay::Constant(delay) => delay,
