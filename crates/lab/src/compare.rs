@@ -218,7 +218,7 @@ fn measure_mutex(entry: &Entry, n: u32) -> Result<Measured, ExperimentError> {
     let values = [
         (Measure::Messages, alone.messages_per_entry, tolerance),
         (Measure::MessagesAgain, again.map(|messages| messages as f64), EXACT),
-        (Measure::MessagesToEnter, Some(alone.entry_messages.values().sum()), tolerance),
+        (Measure::MessagesToEnter, Some(alone.entry_messages.values().map(|kind| kind.mean).sum()), tolerance),
         (Measure::MessagesContended, messages_contended, EXACT),
         (Measure::MessagesToExit, messages_of_exit.map(|summary| summary.mean), EXACT),
         (Measure::ClientDelay, alone.client_delay.map(|summary| summary.mean), tolerance),

@@ -23,7 +23,6 @@ pub struct Costs {
     exit: Traffic,
     sizes: Sizes,
     entries: u64,
-    exits: u64,
     /// How many messages all exits but the current one took.
     exit_messages_before: u64,
     clients: Vec<Client>,
@@ -61,7 +60,6 @@ impl Costs {
             exit: Traffic::default(),
             sizes: Sizes::default(),
             entries: 0,
-            exits: 0,
             exit_messages_before: 0,
             clients: vec![Client::default(); n as usize],
             waiting: 0,
@@ -90,7 +88,7 @@ impl Costs {
 
     /// A step in which a process left is over.
     pub fn exited(&mut self) {
-        self.exits += 1;
+        self.exit.used();
         self.messages_of_exit.add(self.exit.total - self.exit_messages_before);
         self.exit_messages_before = self.exit.total;
     }
@@ -141,6 +139,7 @@ impl Costs {
         self.waiting -= 1;
         self.inside += 1;
         self.entries += 1;
+        self.entry.used();
         self.client_delay.add(at - asked);
         if let Some((left, requests)) = self.last_exit.take()
             && request <= requests
@@ -178,6 +177,14 @@ impl Costs {
         (self.inside == 0).then_some(self.unserved_since)
     }
 
+    fn messages_by_kind(&self) -> BTreeMap<&'static str, u64> {
+        let mut kinds = BTreeMap::new();
+        for kind in self.entry.kinds.iter().chain(&self.exit.kinds) {
+            *kinds.entry(kind.name).or_insert(0) += kind.count;
+        }
+        kinds
+    }
+
     /// The bill.
     pub fn report(&self) -> CostReport {
         let delta = DELTA as f64;
@@ -190,9 +197,9 @@ impl Costs {
             messages,
             messages_per_entry: (self.entries > 0).then(|| messages as f64 / entries),
             messages_between_entries: self.messages_between_entries.summary(1.0),
-            messages_by_kind: Traffic::by_kind(&[&self.entry, &self.exit], 1.0),
-            entry_messages: Traffic::by_kind(&[&self.entry], entries.max(1.0)),
-            exit_messages: Traffic::by_kind(&[&self.exit], (self.exits as f64).max(1.0)),
+            messages_by_kind: self.messages_by_kind(),
+            entry_messages: self.entry.summaries(),
+            exit_messages: self.exit.summaries(),
             messages_of_exit: self.messages_of_exit.summary(1.0),
             client_delay: self.client_delay.summary(delta),
             exit_delay: self.exit_delay.summary(delta),
@@ -208,26 +215,51 @@ impl Costs {
 /// Messages by kind. There are few kinds, so a short list is faster than a map.
 #[derive(Clone, Debug, Default)]
 struct Traffic {
-    kinds: Vec<(&'static str, u64)>,
+    kinds: Vec<Kind>,
     total: u64,
+    /// How many entries or exits there have been.
+    uses: u64,
+}
+
+#[derive(Clone, Debug)]
+struct Kind {
+    name: &'static str,
+    count: u64,
+    /// How many there were at the last entry or exit, and how many each took.
+    counted: u64,
+    each: Distribution,
 }
 
 impl Traffic {
-    fn count(&mut self, kind: &'static str) {
+    fn count(&mut self, name: &'static str) {
         self.total += 1;
         // The same constant has the same address nearly always: comparing that first spares comparing letters.
-        match self.kinds.iter_mut().find(|(known, _)| std::ptr::eq(*known, kind) || *known == kind) {
-            Some((_, count)) => *count += 1,
-            None => self.kinds.push((kind, 1)),
+        match self.kinds.iter_mut().find(|kind| std::ptr::eq(kind.name, name) || kind.name == name) {
+            Some(kind) => kind.count += 1,
+            None => {
+                let mut each = Distribution::default();
+                each.add_many(0, self.uses);
+                self.kinds.push(Kind { name, count: 1, counted: 0, each });
+            }
         }
     }
 
-    fn by_kind(traffic: &[&Traffic], divisor: f64) -> BTreeMap<&'static str, f64> {
-        let mut kinds = BTreeMap::new();
-        for (kind, count) in traffic.iter().flat_map(|traffic| &traffic.kinds) {
-            *kinds.entry(*kind).or_insert(0.0) += *count as f64 / divisor;
+    /// An entry or an exit took what was counted since the last one.
+    fn used(&mut self) {
+        self.uses += 1;
+        for kind in &mut self.kinds {
+            kind.each.add(kind.count - kind.counted);
+            kind.counted = kind.count;
         }
-        kinds
+    }
+
+    /// What an entry or an exit took. The mean counts all messages, also those after the last one.
+    fn summaries(&self) -> BTreeMap<&'static str, Summary> {
+        let summary = |kind: &Kind| {
+            let each = kind.each.summary(1.0)?;
+            Some((kind.name, Summary { mean: kind.count as f64 / self.uses as f64, ..each }))
+        };
+        self.kinds.iter().filter_map(summary).collect()
     }
 }
 
@@ -279,9 +311,9 @@ pub struct CostReport {
     pub messages: u64,
     pub messages_per_entry: Option<f64>,
     pub messages_between_entries: Option<Summary>,
-    pub messages_by_kind: BTreeMap<&'static str, f64>,
-    pub entry_messages: BTreeMap<&'static str, f64>,
-    pub exit_messages: BTreeMap<&'static str, f64>,
+    pub messages_by_kind: BTreeMap<&'static str, u64>,
+    pub entry_messages: BTreeMap<&'static str, Summary>,
+    pub exit_messages: BTreeMap<&'static str, Summary>,
     pub messages_of_exit: Option<Summary>,
     pub client_delay: Option<Summary>,
     pub exit_delay: Option<Summary>,

@@ -70,29 +70,23 @@ impl Report {
         put("promised", json!(self.promised.iter().map(|property| property.name()).collect::<Vec<_>>()));
         put("properties", verdict_names(&outcome.verdicts));
         put("violations", violations(&outcome.verdicts));
-        let costs = &outcome.costs;
         match self.family {
-            Family::Mutex => {
-                let costs = serde_json::to_value(costs).expect("costs are plain data");
-                let Value::Object(costs) = costs else { unreachable!("a structure becomes an object") };
-                object.extend(costs);
-            }
+            Family::Mutex => {}
             Family::Election => {
                 put("leader", json!(outcome.election.leader().map(|leader| leader.number())));
                 put("turnaround", json!(outcome.election.turnaround().map(in_delta)));
-                put("messages", json!(costs.messages));
-                put("messages_by_kind", json!(costs.messages_by_kind));
-                put("bytes", json!(costs.bytes));
             }
             Family::Detector => {
                 let detection = &outcome.detection;
-                put("messages", json!(costs.messages));
-                put("bytes", json!(costs.bytes));
                 put("detection_time", json!(detection.detection_time.summary(DELTA as f64)));
                 put("false_suspicions", json!(detection.false_suspicions));
                 put("corrections", json!(detection.corrections));
             }
         }
+        // The same fields for every family; what an election has none of is null or empty.
+        let costs = serde_json::to_value(&outcome.costs).expect("costs are plain data");
+        let Value::Object(costs) = costs else { unreachable!("a structure becomes an object") };
+        object.extend(costs);
         object
     }
 }

@@ -1,5 +1,7 @@
 //! What runs cost, worked out by hand with delays of one δ.
 
+use std::collections::BTreeMap;
+
 use quorate_core::clock::{Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::process::Ticks;
@@ -34,8 +36,9 @@ fn always(value: f64) -> Option<Summary> {
     Some(Summary { mean: value, p50: value, p99: value, max: value })
 }
 
-fn kinds(counts: &[(&'static str, f64)]) -> std::collections::BTreeMap<&'static str, f64> {
-    counts.iter().copied().collect()
+/// The mean number of messages of each kind.
+fn means(kinds: &BTreeMap<&'static str, Summary>) -> Vec<(&'static str, f64)> {
+    kinds.iter().map(|(kind, summary)| (*kind, summary.mean)).collect()
 }
 
 /// Process 1 serves; 2 and 3 ask at 0, and again when they leave.
@@ -52,9 +55,12 @@ fn a_contended_server() {
     let costs = &report.outcome.costs;
     assert_eq!((costs.entries, costs.messages, report.outcome.end), (4, 12, 13 * DELTA));
     assert_eq!(costs.messages_per_entry, Some(3.0));
-    assert_eq!(costs.messages_by_kind, kinds(&[("grant", 4.0), ("release", 4.0), ("request", 4.0)]));
-    assert_eq!(costs.entry_messages, kinds(&[("grant", 1.0), ("request", 1.0)]));
-    assert_eq!(costs.exit_messages, kinds(&[("release", 1.0)]));
+    assert_eq!(costs.messages_by_kind, BTreeMap::from([("grant", 4), ("release", 4), ("request", 4)]));
+    assert_eq!(means(&costs.entry_messages), [("grant", 1.0), ("request", 1.0)]);
+    assert_eq!(costs.exit_messages, BTreeMap::from([("release", always(1.0).unwrap())]));
+    // Both requests are made before the first entry; p2's next one at 3, before the second entry; and none before the last.
+    let requests = Summary { mean: 1.0, p50: 1.0, p99: 2.0, max: 2.0 };
+    assert_eq!(costs.entry_messages["request"], requests);
     assert_eq!(costs.messages_of_exit, always(1.0));
     // Two requests and a grant, then three times a release and a grant, the first two times with another request.
     assert_eq!(costs.messages_between_entries, Some(Summary { mean: 11.0 / 4.0, p50: 3.0, p99: 3.0, max: 3.0 }));
@@ -84,8 +90,8 @@ fn two_who_ask_everybody() {
     assert_eq!(costs.client_delay, Some(Summary { mean: 2.75, p50: 2.0, p99: 3.5, max: 3.5 }));
     assert_eq!(costs.sync_delay, always(1.0));
     assert_eq!((costs.throughput, costs.throughput_predicted), (Some(0.5), Some(0.5)));
-    assert_eq!(costs.entry_messages, kinds(&[("reply", 1.5), ("request", 2.0)]));
-    assert_eq!(costs.exit_messages, kinds(&[("reply", 0.5)]));
+    assert_eq!(means(&costs.entry_messages), [("reply", 1.5), ("request", 2.0)]);
+    assert_eq!(means(&costs.exit_messages), [("reply", 0.5)]);
     assert_eq!(costs.messages_of_exit, Some(Summary { mean: 0.5, p50: 0.0, p99: 1.0, max: 1.0 }));
     // Before p1 enters at 2: four requests and three replies.
     assert_eq!(costs.messages_between_entries, Some(Summary { mean: 4.0, p50: 1.0, p99: 7.0, max: 7.0 }));

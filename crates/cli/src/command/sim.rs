@@ -266,8 +266,7 @@ fn costs(report: &Report) -> String {
     if costs.entries == 0 {
         return text;
     }
-    let _ = writeln!(text, "to enter: {}", kinds(&costs.entry_messages));
-    let _ = writeln!(text, "to exit: {}\n", kinds(&costs.exit_messages));
+    text.push('\n');
     let mut table = Table::new(1);
     table.row(["", "mean", "p50", "p99", "max"]);
     for (name, summary) in [
@@ -280,6 +279,12 @@ fn costs(report: &Report) -> String {
     ] {
         table.row(summary_row(name, summary));
     }
+    for (kind, &summary) in &costs.entry_messages {
+        table.row(summary_row(&format!("{kind} messages to enter"), Some(summary)));
+    }
+    for (kind, &summary) in &costs.exit_messages {
+        table.row(summary_row(&format!("{kind} messages to exit"), Some(summary)));
+    }
     text + &table.render()
 }
 
@@ -291,11 +296,8 @@ fn summary_row(name: &str, summary: Option<Summary>) -> Vec<String> {
     [name.to_string()].into_iter().chain(values).collect()
 }
 
-fn kinds(messages: &BTreeMap<&'static str, f64>) -> String {
-    if messages.is_empty() {
-        return "no message".to_string();
-    }
-    messages.iter().map(|(kind, count)| format!("{} {kind}", number(*count))).collect::<Vec<_>>().join(", ")
+fn kinds(messages: &BTreeMap<&'static str, u64>) -> String {
+    messages.iter().map(|(kind, count)| format!("{count} {kind}")).collect::<Vec<_>>().join(", ")
 }
 
 fn election(report: &Report) -> String {
