@@ -140,6 +140,7 @@ fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
         (&["sim", "central", "--cs", "-1"], "-1", "a number of δ"),
         (&["sim", "lamport", "--sets", "grid"], "lamport", "maekawa and maekawa-deadlock-free"),
         (&["sim", "maekawa", "--sets", "grid", "--option", "sets=best"], "sets", "give it once"),
+        (&["sim", "majority", "--bound", "0"], "bound 0", "0.001"),
         (&["sim", "central", "--conversation", "loud"], "loud", "auto, always or never"),
         (&["sim", "central", "--loss", "1.5"], "1.5", "from 0 to 1"),
         (&["sim", "central", "--workload", "busy"], "busy", "poisson:RATE"),

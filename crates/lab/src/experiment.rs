@@ -120,6 +120,8 @@ pub enum ExperimentError {
     DeadStarter { id: u32 },
     #[error("all {n} processes are absent from the beginning: at least one must live")]
     NobodyLives { n: u32 },
+    #[error("bound {bound}: processes that expect answers within less than 0.001 δ do nothing but ask again")]
+    BadBound { bound: String },
     #[error("delay {least}..{most}: the least must be at least 0.000001 and at most the other")]
     BadDelay { least: String, most: String },
 }
@@ -350,6 +352,9 @@ impl Experiment {
             Delay::Constant(delay) | Delay::Exponential(delay) => (delay, delay),
             Delay::Uniform(least, most) | Delay::PerLink(least, most) => (least, most),
         };
+        if let Some(bound) = self.bound.filter(|&bound| bound < DELTA / 1000) {
+            return Err(ExperimentError::BadBound { bound: (bound as f64 / DELTA as f64).to_string() });
+        }
         if least == 0 || least > most {
             return Err(ExperimentError::BadDelay { least: delta_text(least), most: delta_text(most) });
         }
