@@ -274,3 +274,12 @@ fn memory_does_not_grow_with_the_length_of_the_run() {
     let report: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!((&report["entries"], &report["messages"]), (&1_000_000.into(), &3_000_000.into()));
 }
+
+#[test]
+fn voting_sets_are_drawn_and_judged() {
+    let text = stdout(&["voting-sets", "-n", "36"]);
+    assert!(text.contains("13  14  15  16  17  18\n"), "{text}");
+    assert!(text.contains("p14  {2, 8, 13, 14, 15, 16, 17, 18, 20, 26, 32}"), "{text}");
+    assert_eq!(text.matches("yes").count(), 4);
+    assert_eq!(stdout(&["voting-sets", "-n", "11"]).matches("  no").count(), 2);
+}

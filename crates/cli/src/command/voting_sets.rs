@@ -33,6 +33,14 @@ pub(crate) fn run(arguments: &VotingSetsArguments, terminal: &mut Terminal) -> R
         return Ok(ExitCode::SUCCESS);
     }
     let mut text = format!("{}\n\n", sets.construction());
+    if let Some(width) = sets.grid_width() {
+        let mut grid = Table::new(0);
+        for row in Id::all(sets.n()).collect::<Vec<_>>().chunks(width as usize) {
+            grid.row(row.iter().map(|id| id.number().to_string()));
+        }
+        text.push_str(&grid.render());
+        text.push('\n');
+    }
     let mut table = Table::new(2);
     for id in Id::all(sets.n()) {
         let members: Vec<_> = numbers(id).into_iter().map(|number| number.to_string()).collect();

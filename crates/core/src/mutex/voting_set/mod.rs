@@ -143,6 +143,14 @@ impl VotingSets {
         self.n
     }
 
+    /// How wide the grid is, if the sets are rows and columns of one: it is filled row by row.
+    pub fn grid_width(&self) -> Option<u32> {
+        match self.rule {
+            Rule::Grid { width } => Some(width),
+            Rule::Cyclic { .. } => None,
+        }
+    }
+
     /// Whose votes this process needs: its voting set, ascending, itself included.
     pub fn of(&self, id: Id) -> Vec<Id> {
         let n = self.n;
