@@ -19,8 +19,8 @@ use crate::{output, parse};
 
 /// Distributed mutual exclusion and leader election, from the textbook to production.
 ///
-/// The classic algorithms, each as one state machine: simulated under faults, measured, and compared with what the literature says
-/// of it. Times are in δ, the unit of message delays; processes are numbered 1 to n.
+/// The classic algorithms, each as one state machine: simulated under faults, measured, and compared with what the
+/// literature says of it. Times are in δ, the unit of message delays; processes are numbered 1 to n.
 #[derive(Parser, Debug)]
 #[command(name = "quorate", version, max_term_width = 100)]
 #[command(
@@ -80,9 +80,9 @@ pub(crate) enum Conversation {
 
 /// Run an algorithm once, by a seed: the conversation, costs and verdicts.
 ///
-/// The same seed and options give the same run. Times are in δ, the unit of --delay. What the algorithm does not promise is
-/// reported, not failed. A promise that breaks decides the exit code, also where the run breaks an assumption of the algorithm;
-/// a warning says which.
+/// The same seed and options give the same run. Times are in δ, the unit of --delay. What the algorithm does not
+/// promise is reported, not failed. A promise that breaks decides the exit code, also where the run breaks an
+/// assumption of the algorithm; a warning says which.
 #[derive(Args, Debug)]
 pub(crate) struct Sim {
     /// The algorithm; `quorate algorithms` describes them
@@ -90,11 +90,13 @@ pub(crate) struct Sim {
     pub(crate) algorithm: String,
 
     /// How many processes, the coordinator included
-    #[arg(short, value_name = "N", default_value_t = 5, allow_negative_numbers = true, value_parser = parse::group_size)]
+    #[arg(short, value_name = "N", default_value_t = 5, allow_negative_numbers = true,
+          value_parser = parse::group_size)]
     pub(crate) n: u32,
 
     /// No request beyond this many, in all, is made [default: 20]
-    #[arg(long, help_heading = "Workload", value_name = "E", allow_negative_numbers = true, value_parser = parse::count)]
+    #[arg(long, help_heading = "Workload", value_name = "E", allow_negative_numbers = true,
+          value_parser = parse::count)]
     pub(crate) entries: Option<u64>,
 
     /// Determines everything that is left to chance
@@ -102,7 +104,8 @@ pub(crate) struct Sim {
     pub(crate) seed: u64,
 
     /// How long messages take: constant:T, uniform:T..T, exponential:MEAN or per-link:T..T
-    #[arg(long, help_heading = "Network", value_name = "DELAY", default_value = "constant:1", value_parser = parse::delay)]
+    #[arg(long, help_heading = "Network", value_name = "DELAY", default_value = "constant:1",
+          value_parser = parse::delay)]
     pub(crate) delay: Delay,
 
     /// Whether messages between two processes arrive in order; by default if the algorithm needs it
@@ -114,52 +117,63 @@ pub(crate) struct Sim {
     pub(crate) workload: Option<Workload>,
 
     /// Requests of processes at times, in place of a workload; who still waits or is inside does not ask
-    #[arg(long, help_heading = "Workload", value_name = "ID@TIME[,…]", value_delimiter = ',', value_parser = parse::id_at, conflicts_with = "workload")]
+    #[arg(long, help_heading = "Workload", value_name = "ID@TIME[,…]", value_delimiter = ',',
+          value_parser = parse::id_at, conflicts_with = "workload")]
     pub(crate) ask: Vec<(Id, Ticks)>,
 
     /// What the Lamport clock of a process shows at first; its first request carries one more
-    #[arg(long, help_heading = "Workload", value_name = "ID=NUMBER[,…]", value_delimiter = ',', value_parser = parse::clock)]
+    #[arg(long, help_heading = "Workload", value_name = "ID=NUMBER[,…]", value_delimiter = ',',
+          value_parser = parse::clock)]
     pub(crate) clock: Vec<(Id, Number)>,
 
     /// How long each stays inside [default: 1]
-    #[arg(long, help_heading = "Workload", value_name = "TIME", allow_negative_numbers = true, value_parser = parse::time)]
+    #[arg(long, help_heading = "Workload", value_name = "TIME", allow_negative_numbers = true,
+          value_parser = parse::time)]
     pub(crate) cs: Option<Ticks>,
 
     /// The chance that a request is taken back, after up to 4 δ [default: 0]
-    #[arg(long, help_heading = "Workload", value_name = "P", allow_negative_numbers = true, value_parser = parse::probability)]
+    #[arg(long, help_heading = "Workload", value_name = "P", allow_negative_numbers = true,
+          value_parser = parse::probability)]
     pub(crate) withdraw: Option<f64>,
 
     /// The chance that a message is lost
-    #[arg(long, help_heading = "Network", value_name = "P", allow_negative_numbers = true, default_value_t = 0.0, value_parser = parse::probability)]
+    #[arg(long, help_heading = "Network", value_name = "P", allow_negative_numbers = true, default_value_t = 0.0,
+          value_parser = parse::probability)]
     pub(crate) loss: f64,
 
     /// The chance that a message arrives twice
-    #[arg(long, help_heading = "Network", value_name = "P", allow_negative_numbers = true, default_value_t = 0.0, value_parser = parse::probability)]
+    #[arg(long, help_heading = "Network", value_name = "P", allow_negative_numbers = true, default_value_t = 0.0,
+          value_parser = parse::probability)]
     pub(crate) duplicate: f64,
 
     /// Processes crash at times, or are dead from the beginning
-    #[arg(long, help_heading = "Faults and time", value_name = "ID[@TIME][,…]", value_delimiter = ',', value_parser = parse::crash)]
+    #[arg(long, help_heading = "Faults and time", value_name = "ID[@TIME][,…]", value_delimiter = ',',
+          value_parser = parse::crash)]
     pub(crate) crash: Vec<Fault>,
 
     /// Crashed processes begin another life
-    #[arg(long, help_heading = "Faults and time", value_name = "ID@TIME[,…]", value_delimiter = ',', value_parser = parse::restart)]
+    #[arg(long, help_heading = "Faults and time", value_name = "ID@TIME[,…]", value_delimiter = ',',
+          value_parser = parse::restart)]
     pub(crate) restart: Vec<Fault>,
 
     /// Processes do nothing for a while, and then go on as if nothing had been
-    #[arg(long, help_heading = "Faults and time", value_name = "ID@FROM..TO[,…]", value_delimiter = ',', value_parser = parse::pause)]
+    #[arg(long, help_heading = "Faults and time", value_name = "ID@FROM..TO[,…]", value_delimiter = ',',
+          value_parser = parse::pause)]
     pub(crate) pause: Vec<Fault>,
 
-    /// The network is cut for a while, as in 1,2/3@10..20; all who are not named are one more part. What is sent across the cut
-    /// meanwhile is held back, and arrives after it; nothing is lost. Repeat for more
+    /// The network is cut for a while, as in 1,2/3@10..20; all who are not named are one more part. What is sent across
+    /// the cut meanwhile is held back, and arrives after it; nothing is lost. Repeat for more
     #[arg(long, help_heading = "Network", value_name = "PARTS@FROM..TO", value_parser = parse::partition)]
     pub(crate) partition: Vec<Partition>,
 
     /// Clocks are off by up to this many parts per million
-    #[arg(long, help_heading = "Faults and time", value_name = "PPM", default_value_t = 0, allow_negative_numbers = true, value_parser = parse::drift)]
+    #[arg(long, help_heading = "Faults and time", value_name = "PPM", default_value_t = 0,
+          allow_negative_numbers = true, value_parser = parse::drift)]
     pub(crate) drift: u32,
 
     /// What the processes take for the longest delay; by default the truth, or 8 means where there is none
-    #[arg(long, help_heading = "Faults and time", value_name = "TIME", allow_negative_numbers = true, value_parser = parse::time)]
+    #[arg(long, help_heading = "Faults and time", value_name = "TIME", allow_negative_numbers = true,
+          value_parser = parse::time)]
     pub(crate) bound: Option<Ticks>,
 
     /// Whether a perfect failure detector tells everybody of crashes; by default if the algorithm needs it
@@ -167,7 +181,8 @@ pub(crate) struct Sim {
     pub(crate) detector: Option<bool>,
 
     /// The voting sets, for algorithms that have them: grid, plane or best
-    #[arg(long, help_heading = "Algorithm", value_name = "KIND", value_parser = ["grid", "plane", "best"], hide_possible_values = true)]
+    #[arg(long, help_heading = "Algorithm", value_name = "KIND", value_parser = ["grid", "plane", "best"],
+          hide_possible_values = true)]
     pub(crate) sets: Option<String>,
 
     /// An option of the algorithm; repeat for more
@@ -175,7 +190,8 @@ pub(crate) struct Sim {
     pub(crate) option: Vec<(String, String)>,
 
     /// Who starts an election, at the beginning or at a time; by default the smallest that lives
-    #[arg(long, help_heading = "Algorithm", value_name = "ID[@TIME][,…]", value_delimiter = ',', value_parser = parse::starter)]
+    #[arg(long, help_heading = "Algorithm", value_name = "ID[@TIME][,…]", value_delimiter = ',',
+          value_parser = parse::starter)]
     pub(crate) starter: Vec<(Id, Ticks)>,
 
     /// Whether to show what was said: auto (when the run is short), always or never
@@ -232,8 +248,8 @@ pub(crate) struct VotingSetsArguments {
 
 /// Majority voting's chance of letting two in when coordinators forget their votes.
 ///
-/// The published formula, the exact probability that a second process can collect enough votes, and a simulation with the
-/// algorithm itself, side by side.
+/// The published formula, the exact probability that a second process can collect enough votes, and a simulation with
+/// the algorithm itself, side by side.
 #[derive(Args, Debug)]
 pub(crate) struct Violation {
     /// How many coordinators there are
@@ -253,7 +269,8 @@ pub(crate) struct Violation {
     pub(crate) reset: u64,
 
     /// How often to try in the simulation
-    #[arg(long, value_name = "K", default_value_t = 100_000, allow_negative_numbers = true, value_parser = parse::count)]
+    #[arg(long, value_name = "K", default_value_t = 100_000, allow_negative_numbers = true,
+          value_parser = parse::count)]
     pub(crate) trials: u64,
 
     /// Determines the simulation
@@ -276,8 +293,8 @@ pub(crate) fn parse() -> Result<Arguments, ExitCode> {
     })
 }
 
-/// An error of the parser as one line: without the reminder of the usage, which `--help` shows, and without guesses at what else an
-/// argument could be.
+/// An error of the parser as one line: without the reminder of the usage, which `--help` shows, and without guesses at
+/// what else an argument could be.
 fn one_line(rendered: &str) -> String {
     let told = rendered
         .lines()

@@ -73,3 +73,11 @@ fn an_algorithm_opens_with_itself_in_prose() {
         assert!(fence.is_none_or(|part| prose.contains(part)), "{} does not say why fences grow", path.display());
     }
 }
+
+#[test]
+fn lines_fit_the_window() {
+    for (path, text) in sources(&root().join("crates")) {
+        let long = text.lines().position(|line| line.chars().count() > 120 && !line.contains("//! |"));
+        assert!(long.is_none(), "{}:{} is longer than 120 characters", path.display(), long.unwrap_or(0) + 1);
+    }
+}

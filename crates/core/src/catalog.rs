@@ -104,7 +104,8 @@ impl fmt::Display for Family {
     }
 }
 
-/// What an algorithm takes for granted. Tests choose their worlds from this, and the command warns when a run breaks it.
+/// What an algorithm takes for granted. Tests choose their worlds from this, and the command warns when a run breaks
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Assumptions {
     /// Between two processes, messages arrive in the order in which they were sent.

@@ -10,9 +10,9 @@ use crate::id::Id;
 
 /// A reading of a Lamport clock.
 ///
-/// One that comes from outside is refused above [`Number::LARGEST_RECEIVED`], half of what a [`Fence`] can hold, so that no peer can
-/// make a clock run over. (One that lies can still bring it to where others refuse what it says: crashes are survived here, lies
-/// are not.)
+/// One that comes from outside is refused above [`Number::LARGEST_RECEIVED`], half of what a [`Fence`] can hold, so
+/// that no peer can make a clock run over. (One that lies can still bring it to where others refuse what it says:
+/// crashes are survived here, lies are not.)
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Number(u64);
@@ -63,8 +63,8 @@ impl core::error::Error for NumberTooLarge {}
 
 /// Lamport's clock: the highest number seen so far.
 ///
-/// It moves at the events an algorithm names (requests, releases) and takes the maximum on receipt. A tick at *every* event
-/// is correct too, orders nothing more that matters here, and multiplies the states to explore.
+/// It moves at the events an algorithm names (requests, releases) and takes the maximum on receipt. A tick at *every*
+/// event is correct too, orders nothing more that matters here, and multiplies the states to explore.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LamportClock {
     highest: Number,
@@ -117,8 +117,8 @@ impl fmt::Debug for Timestamp {
 
 /// The number of an entry: strictly larger than that of any earlier entry to the same resource.
 ///
-/// One integer below 2^53, so that every language's JSON keeps it exactly. It is made in one of two ways: from a request's
-/// timestamp (39 bits of number, 14 of process), or from an epoch and a count within it (14 and 39).
+/// One integer below 2^53, so that every language's JSON keeps it exactly. It is made in one of two ways: from a
+/// request's timestamp (39 bits of number, 14 of process), or from an epoch and a count within it (14 and 39).
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fence(u64);
@@ -162,8 +162,8 @@ impl fmt::Display for Fence {
 
 /// A vector clock: how many events of each process are in the past.
 ///
-/// `a < b` if `a` happened before `b`; neither is smaller where they are concurrent. Entries after the last are zero, and
-/// the last one kept is not, so that equal clocks are equal values.
+/// `a < b` if `a` happened before `b`; neither is smaller where they are concurrent. Entries after the last are zero,
+/// and the last one kept is not, so that equal clocks are equal values.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(from = "Vec<u64>")]
 pub struct VectorClock(Vec<u64>);

@@ -1,7 +1,8 @@
 //! The algorithms of distributed mutual exclusion and leader election, each as one readable state machine.
 //!
-//! Nothing here reads a clock, a socket or a random number: the crate is `no_std`, so it cannot. The same file is stepped by
-//! hand in a unit test and simulated under faults, unchanged; whatever else drives it (a search, a network) can do so, too.
+//! Nothing here reads a clock, a socket or a random number: the crate is `no_std`, so it cannot. The same file is
+//! stepped by hand in a unit test and simulated under faults, unchanged; whatever else drives it (a search, a network)
+//! can do so, too.
 //!
 //! | module | what it holds |
 //! |---|---|

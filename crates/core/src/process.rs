@@ -18,8 +18,8 @@
 //!    order, the network by real randomness. Setting an armed timer replaces it; cancelling an idle one does nothing.
 //!
 //! # Promises
-//! What a peer can cause is never a panic: a message that breaks an assumption becomes [`Effect::Unexpected`], a finding
-//! in the laboratory, a logged and counted event on the network. What only our own bug can break is asserted.
+//! What a peer can cause is never a panic: a message that breaks an assumption becomes [`Effect::Unexpected`], a
+//! finding in the laboratory, a logged and counted event on the network. What only our own bug can break is asserted.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;
@@ -226,8 +226,8 @@ impl<M: Clone, O, T, S> EffectList<M, O, T, S> {
         self.effects.is_empty()
     }
 
-    /// Takes back the first output after the first `since` effects: for a process around a process, which decides what the
-    /// application hears.
+    /// Takes back the first output after the first `since` effects: for a process around a process, which decides what
+    /// the application hears.
     pub fn retract_output(&mut self, since: usize) -> Option<O> {
         let offset = self.effects[since..].iter().position(|effect| matches!(effect, Effect::Output(_)))?;
         match self.effects.remove(since + offset) {

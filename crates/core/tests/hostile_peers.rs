@@ -1,8 +1,8 @@
 //! What a peer can cause is never a panic: every algorithm is told lies, at the wrong time, by the wrong process.
 //!
-//! Messages that processes have sent arrive anywhere, any number of times, from anybody, as they were or with any number in
-//! them changed to another that the wire accepts. The only demands are that nothing panics, and that processes address
-//! only each other.
+//! Messages that processes have sent arrive anywhere, any number of times, from anybody, as they were or with any
+//! number in them changed to another that the wire accepts. The only demands are that nothing panics, and that
+//! processes address only each other.
 
 use std::collections::BTreeSet;
 

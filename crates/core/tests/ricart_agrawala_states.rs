@@ -1,7 +1,9 @@
-//! Ricart and Agrawala's algorithm as published (`replies=bare`), every run of it, counted by the plainest search there is.
+//! Ricart and Agrawala's algorithm as published (`replies=bare`), every run of it, counted by the plainest search there
+//! is.
 //!
-//! Independent checkers agree on these numbers of states, with the steps "request, deliver one message, exit", any order of
-//! messages, and a process inside that remembers its request's number. So nothing is missing from the file, or twice in it.
+//! Independent checkers agree on these numbers of states, with the steps "request, deliver one message, exit", any
+//! order of messages, and a process inside that remembers its request's number. So nothing is missing from the file, or
+//! twice in it.
 
 use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 use std::sync::Arc;

@@ -1,8 +1,8 @@
-//! How fast the simulator is, as a ratio within one run: against a bare binary heap that moves the same messages and does
-//! nothing else.
+//! How fast the simulator is, as a ratio within one run: against a bare binary heap that moves the same messages and
+//! does nothing else.
 //!
-//! `cargo bench -p quorate-lab` prints a line for each size and delay. The machine's mood changes both sides alike, so the ratio
-//! is steadier than the speed; it is the middle one of several rounds that take turns.
+//! `cargo bench -p quorate-lab` prints a line for each size and delay. The machine's mood changes both sides alike, so
+//! the ratio is steadier than the speed; it is the middle one of several rounds that take turns.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

@@ -1,9 +1,9 @@
 //! What happens next: a queue by time, first come first served among equals.
 //!
-//! Time only moves on, and that makes a radix heap possible: what is due is kept in buckets by the highest bit in which its
-//! time differs from now. An item moves to a lower bucket a few times at most, always in whole runs of neighbouring memory, where
-//! a binary heap would touch a logarithm of scattered places. Equal times keep the order in which they were added, because
-//! buckets do and an emptied bucket is spread in order over empty ones.
+//! Time only moves on, and that makes a radix heap possible: what is due is kept in buckets by the highest bit in which
+//! its time differs from now. An item moves to a lower bucket a few times at most, always in whole runs of neighbouring
+//! memory, where a binary heap would touch a logarithm of scattered places. Equal times keep the order in which they
+//! were added, because buckets do and an emptied bucket is spread in order over empty ones.
 
 use quorate_core::process::Ticks;
 

@@ -1,7 +1,7 @@
 //! What the applications around the processes do: when they ask, how long they stay, what they tell each other.
 //!
-//! An [`Application`] is all applications of a run. It wakes at [alarms](Application::Alarm) that it set, answers outputs, and
-//! says what it wants through [`Wishes`]. The simulator carries that out.
+//! An [`Application`] is all applications of a run. It wakes at [alarms](Application::Alarm) that it set, answers
+//! outputs, and says what it wants through [`Wishes`]. The simulator carries that out.
 
 use quorate_core::clock::Number;
 use quorate_core::detector::Detector;
@@ -37,7 +37,8 @@ pub trait Application<P: Process> {
     /// A process begins another life, and its application with it.
     fn restarted(&mut self, _id: Id, _wishes: &mut Wishes<Self::Alarm>) {}
 
-    /// Whether nothing is left to do. No alarm will go off, no message arrive and nobody come back if `nothing_planned`.
+    /// Whether nothing is left to do. No alarm will go off, no message arrive and nobody come back if
+    /// `nothing_planned`.
     fn is_finished(&self, nothing_planned: bool) -> bool;
 
     /// What to attach to an application's message.
@@ -269,7 +270,8 @@ impl<M: Mutex> Application<Withdrawable<M>> for Clients {
             (Output::Exited, Client::Inside { .. }) | (Output::Withdrawn, Client::Withdrawing) => {
                 self.become_idle(id, wishes);
             }
-            // A broken algorithm says what nobody asked for. The properties have seen it; the application does not care.
+            // A broken algorithm says what nobody asked for. The properties have seen it; the application does not
+            // care.
             (Output::Entered { .. } | Output::Exited | Output::Withdrawn, _) => {}
         }
     }

@@ -99,7 +99,8 @@ fn is_measured_anyway(measure: Measure) -> bool {
     !matches!(measure, Measure::MessagesAgain | Measure::MessagesToEnter)
 }
 
-/// Compares algorithms of a family for these sizes: those of these names, or all if there are none. `progress` hears of each algorithm and size that is done.
+/// Compares algorithms of a family for these sizes: those of these names, or all if there are none. `progress` hears of
+/// each algorithm and size that is done.
 pub fn compare(
     family: Family,
     names: &[String],
@@ -131,7 +132,8 @@ type Measured = BTreeMap<Measure, Value>;
 #[derive(Clone, Copy, Debug)]
 struct Value {
     value: f64,
-    /// How far it may be from a published one before they differ, as a fraction: more than nothing where chance has a part.
+    /// How far it may be from a published one before they differ, as a fraction: more than nothing where chance has a
+    /// part.
     tolerance: f64,
 }
 

@@ -3,8 +3,8 @@
 //! - *Messages of an exit* are those sent in the step in which a process leaves; all others belong to entries.
 //! - *Client delay*: from the request to the entry; and from leaving until the process may go on.
 //! - *Synchronization delay*: from an exit to the next entry, where the one who enters was already waiting.
-//! - *Throughput*: entries per δ between the first entry and the last; beside it 1/(E + SD), of the mean time inside and
-//!   the mean synchronization delay.
+//! - *Throughput*: entries per δ between the first entry and the last; beside it 1/(E + SD), of the mean time inside
+//!   and the mean synchronization delay.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,7 @@
 //! Mean, percentiles and maximum of what is measured, in memory that does not grow with the number of measurements.
 //!
-//! Exact while there are few distinct values, as there are with constant delays; beyond that, percentiles to three digits.
+//! Exact while there are few distinct values, as there are with constant delays; beyond that, percentiles to three
+//! digits.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! An experiment: an algorithm, a group, a network, faults and applications; run it and get a [`Report`].
 //!
-//! [`Experiment::run`] takes the algorithm's name; [`Experiment::run_mutex`] and its sisters take a type, also one that is not
-//! in the catalogue.
+//! [`Experiment::run`] takes the algorithm's name; [`Experiment::run_mutex`] and its sisters take a type, also one that
+//! is not in the catalogue.
 
 use std::sync::Arc;
 

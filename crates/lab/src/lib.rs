@@ -1,4 +1,5 @@
-//! The laboratory: any algorithm, run under faults in virtual time, watched by properties, measured against the literature.
+//! The laboratory: any algorithm, run under faults in virtual time, watched by properties, measured against the
+//! literature.
 //!
 //! | module | what it holds |
 //! |---|---|

@@ -164,8 +164,8 @@ impl Network {
         }
     }
 
-    /// When an application's own message arrives: it takes its own way, in no order relative to others, and is never lost. A cut holds
-    /// it back, too.
+    /// When an application's own message arrives: it takes its own way, in no order relative to others, and is never
+    /// lost. A cut holds it back, too.
     pub fn poke(&mut self, from: Id, to: Id, now: Ticks) -> Ticks {
         self.departure(from, to, now).saturating_add(self.draw(from, to))
     }

@@ -2,8 +2,8 @@
 
 use quorate_core::process::Ticks;
 
-/// One message delay, δ, the unit in which the literature counts. A million ticks, so that a clock that drifts by one part in
-/// a million shows it.
+/// One message delay, δ, the unit in which the literature counts. A million ticks, so that a clock that drifts by one
+/// part in a million shows it.
 pub const DELTA: Ticks = 1_000_000;
 
 /// Ticks as a number of message delays.
@@ -16,8 +16,8 @@ pub fn from_delta(delta: f64) -> Ticks {
     libm::round(delta * DELTA as f64) as Ticks
 }
 
-/// Ticks as people write message delays: four digits after the point, without trailing zeros. (A deadline is one tick longer than what
-/// it waits for; nobody wants to read that. Traces have exact ticks.)
+/// Ticks as people write message delays: four digits after the point, without trailing zeros. (A deadline is one tick
+/// longer than what it waits for; nobody wants to read that. Traces have exact ticks.)
 pub fn delta_text(ticks: Ticks) -> String {
     let tenthousandths = ticks / 100 + u64::from(ticks % 100 >= 50);
     let (whole, rest) = (tenthousandths / 10_000, tenthousandths % 10_000);

@@ -1,7 +1,7 @@
 //! The processes of a run: who lives, in which life, with what on its disk.
 //!
-//! The one place where the laboratory steps a process. What is to happen next is somebody else's choice: one seeded choice in
-//! [`simulate`](crate::simulate).
+//! The one place where the laboratory steps a process. What is to happen next is somebody else's choice: one seeded
+//! choice in [`simulate`](crate::simulate).
 
 use std::sync::Arc;
 

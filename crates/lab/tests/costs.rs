@@ -58,7 +58,8 @@ fn a_contended_server() {
     assert_eq!(costs.messages_by_kind, BTreeMap::from([("grant", 4), ("release", 4), ("request", 4)]));
     assert_eq!(means(&costs.entry_messages), [("grant", 1.0), ("request", 1.0)]);
     assert_eq!(costs.exit_messages, BTreeMap::from([("release", always(1.0).unwrap())]));
-    // Both requests are made before the first entry; p2's next one at 3, before the second entry; and none before the last.
+    // Both requests are made before the first entry; p2's next one at 3, before the second entry; and none before the
+    // last.
     let requests = Summary { mean: 1.0, p50: 1.0, p99: 2.0, max: 2.0 };
     assert_eq!(costs.entry_messages["request"], requests);
     assert_eq!(costs.messages_of_exit, always(1.0));

@@ -1,7 +1,8 @@
-//! Runs that are the same to the byte on every machine: a conversation that people can read, and fingerprints of long ones.
+//! Runs that are the same to the byte on every machine: a conversation that people can read, and fingerprints of long
+//! ones.
 //!
-//! A change of behaviour is a diff of this file. If it is meant, `UPDATE=1 cargo test -p quorate-lab --test golden` rewrites
-//! the files in `tests/golden`, to be reviewed like code.
+//! A change of behaviour is a diff of this file. If it is meant, `UPDATE=1 cargo test -p quorate-lab --test golden`
+//! rewrites the files in `tests/golden`, to be reviewed like code.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -1,5 +1,5 @@
-//! Every promise of the catalogue, over many seeded runs in all worlds that the algorithm's assumptions allow; and where an
-//! assumption is dropped, the run that shows that it was needed.
+//! Every promise of the catalogue, over many seeded runs in all worlds that the algorithm's assumptions allow; and
+//! where an assumption is dropped, the run that shows that it was needed.
 //!
 //! A thousand seeds an algorithm; `QUORATE_SEEDS=10000 cargo test -p quorate-lab --test promises` runs more.
 
@@ -27,7 +27,8 @@ fn one_of<T: Clone>(chance: &mut Chance, choices: &[T]) -> T {
     choices[chance.below(choices.len() as u64) as usize].clone()
 }
 
-/// What befalls processes, as far as the assumptions allow, and who calls elections. One process survives everything, and calls.
+/// What befalls processes, as far as the assumptions allow, and who calls elections. One process survives everything,
+/// and calls.
 fn faults_and_starters(entry: &Entry, n: u32, chance: &mut Chance) -> (Vec<Fault>, Vec<(Id, Ticks)>) {
     let survivor = Id::new(1 + chance.below(u64::from(n)) as u32);
     let mut faults = Vec::new();

@@ -62,7 +62,8 @@ pub(crate) fn run(arguments: &Violation, terminal: &mut Terminal) -> Result<Exit
         voting.votes(),
         number(voting.reset_probability())
     );
-    let note = "exact and simulated: somebody is inside with just these votes, as in the document; `quorate sim majority` asks for all\n";
+    let note = "exact and simulated: somebody is inside with just these votes, as in the document; \
+                `quorate sim majority` asks for all\n";
     terminal.print(&(heading + &table.render() + "\n" + note))?;
     Ok(ExitCode::SUCCESS)
 }

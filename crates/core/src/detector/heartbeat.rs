@@ -3,8 +3,8 @@
 //! Every process sends a beat to everybody else every T, from its start on. Who has heard nothing of another for longer
 //! than T + D, where D is the longest that a message takes, thinks that it has crashed.
 //!
-//! *Source*: "Mutual Exclusion (Mutex) and Election"; the theory of detectors that may be wrong is that of T. D. Chandra,
-//! S. Toueg, "Unreliable failure detectors for reliable distributed systems", JACM 43(2), 1996.
+//! *Source*: "Mutual Exclusion (Mutex) and Election"; the theory of detectors that may be wrong is that of T. D.
+//! Chandra, S. Toueg, "Unreliable failure detectors for reliable distributed systems", JACM 43(2), 1996.
 //!
 //! **Assumes**, to be right, that D is known, that no beat is lost, that clocks run at the same speed, and that all
 //! start within T. Anybody may crash.

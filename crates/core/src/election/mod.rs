@@ -1,7 +1,7 @@
 //! Leader election: processes agree on one of them, the live one with the largest id.
 //!
-//! What is the same for all algorithms: an application [calls](Input::Call) an election when it misses a leader, and every
-//! process tells its application [whom it follows](Output::Leader), as often as that changes.
+//! What is the same for all algorithms: an application [calls](Input::Call) an election when it misses a leader, and
+//! every process tells its application [whom it follows](Output::Leader), as often as that changes.
 
 mod bully;
 mod chang_roberts;

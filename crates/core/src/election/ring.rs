@@ -29,7 +29,7 @@ use core::convert::Infallible;
 use serde::{Deserialize, Serialize};
 
 use super::{Election, Input, Output};
-use crate::catalog::{Assumptions, Entry, Family, Measure, Property, Published};
+use crate::catalog::{Assumptions, Entry, Family, Property};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
@@ -89,10 +89,6 @@ impl Election for Ring {
         paper: "A. S. Tanenbaum, M. van Steen, Distributed Systems",
         assumptions: Assumptions { crash_free: false, detector: true, ..Assumptions::RELIABLE },
         promises: &[Property::SingleLeader, Property::Decided],
-        published: &[
-            Published::exactly(Measure::ElectionBest, "Tanenbaum", "2N", |size| 2.0 * size.n),
-            Published::exactly(Measure::ElectionWorst, "Tanenbaum", "2N", |size| 2.0 * size.n),
-        ],
         ..Entry::new("ring", Family::Election)
     };
 

@@ -1,21 +1,22 @@
 //! The central server: one process keeps a queue and lets in one after the other.
 //!
-//! Process 1 is the coordinator. To enter, a process sends it a request and waits for the grant; to leave, it sends a release.
-//! The coordinator grants the first request at once, queues the others, and grants the next in the queue at each release.
+//! Process 1 is the coordinator. To enter, a process sends it a request and waits for the grant; to leave, it sends a
+//! release. The coordinator grants the first request at once, queues the others, and grants the next in the queue at
+//! each release.
 //!
 //! *Source*: folklore; all five documents begin with it.
 //!
 //! **Assumes** that every message arrives once, in any order, and that nobody crashes.
 //!
-//! **Costs** 3 messages a use: request, grant, release. An entry waits for a round trip, an exit for nothing; from an exit to
-//! the next entry it takes two messages.
+//! **Costs** 3 messages a use: request, grant, release. An entry waits for a round trip, an exit for nothing; from an
+//! exit to the next entry it takes two messages.
 //!
-//! **Safe**: the coordinator grants only while nobody holds, and a holder has left when it says so. **Live**: the queue is
-//! served in the order of arrival, and every holder leaves. **Not in order** (ME3): a request can be overtaken on its way to
-//! the coordinator by one that happened after it.
+//! **Safe**: the coordinator grants only while nobody holds, and a holder has left when it says so. **Live**: the queue
+//! is served in the order of arrival, and every holder leaves. **Not in order** (ME3): a request can be overtaken on
+//! its way to the coordinator by one that happened after it.
 //!
-//! **Fence**: the coordinator counts its grants, and grants only when the one before has left, so entries happen in the order of
-//! their counts. No crash is survived: a coordinator that comes back counts from 1 again.
+//! **Fence**: the coordinator counts its grants, and grants only when the one before has left, so entries happen in the
+//! order of their counts. No crash is survived: a coordinator that comes back counts from 1 again.
 
 use alloc::collections::VecDeque;
 use core::convert::Infallible;

@@ -6,19 +6,20 @@
 //!
 //! *Source*: L. Lamport, "Time, clocks, and the ordering of events in a distributed system", CACM 21(7), 1978.
 //!
-//! **Assumes** that every message arrives once, that between two processes messages arrive **in order**, and that nobody
-//! crashes.
+//! **Assumes** that every message arrives once, that between two processes messages arrive **in order**, and that
+//! nobody crashes.
 //!
-//! **Costs** 3(n−1) messages a use: requests, replies, releases. An entry waits for a round trip; from an exit to the next entry it
-//! takes one message.
+//! **Costs** 3(n−1) messages a use: requests, replies, releases. An entry waits for a round trip; from an exit to the
+//! next entry it takes one message.
 //!
-//! **Safe**: who has been heard to be past a request's time makes only larger requests from then on, and its smaller ones,
-//! sent before on the same channel, are in the queue already: this is where the order of messages is needed. So of
-//! two that want to enter, the one with the larger timestamp has the other's in its queue until the other has left. **Live**:
-//! the smallest request is the first everywhere. **In order** (ME3): every message carries the highest number its sender has
-//! seen, so a request that happened after another is larger.
+//! **Safe**: who has been heard to be past a request's time makes only larger requests from then on, and its smaller
+//! ones, sent before on the same channel, are in the queue already: this is where the order of messages is needed. So
+//! of two that want to enter, the one with the larger timestamp has the other's in its queue until the other has left.
+//! **Live**: the smallest request is the first everywhere. **In order** (ME3): every message carries the highest number
+//! its sender has seen, so a request that happened after another is larger.
 //!
-//! **Fence**: the request's own timestamp; entries follow timestamps. No crash is survived: who comes back has forgotten its clock.
+//! **Fence**: the request's own timestamp; entries follow timestamps. No crash is survived: who comes back has
+//! forgotten its clock.
 
 use alloc::collections::BTreeSet;
 use core::convert::Infallible;

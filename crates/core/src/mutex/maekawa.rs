@@ -1,22 +1,25 @@
-//! Maekawa: ask a few, so chosen that any two who ask share somebody; each gives its vote to one at a time. As published.
+//! Maekawa: ask a few, so chosen that any two who ask share somebody; each gives its vote to one at a time. As
+//! published.
 //!
-//! Each process has a [voting set](super::voting_set). To enter, it asks everybody in it, itself included, and waits for all
-//! their votes. A voter gives its only vote to the first who asks, queues the others, and gives the vote to the next when it
-//! is released.
+//! Each process has a [voting set](super::voting_set). To enter, it asks everybody in it, itself included, and waits
+//! for all their votes. A voter gives its only vote to the first who asks, queues the others, and gives the vote to the
+//! next when it is released.
 //!
-//! *Source*: M. Maekawa, "A √N algorithm for mutual exclusion in decentralized systems", ACM TOCS 3(2), 1985; in the form in which
-//! textbooks print it, without the paper's own attempt against deadlock.
+//! *Source*: M. Maekawa, "A √N algorithm for mutual exclusion in decentralized systems", ACM TOCS 3(2), 1985; in the
+//! form in which textbooks print it, without the paper's own attempt against deadlock.
 //!
 //! **Assumes** that every message arrives once, in any order, and that nobody crashes.
 //!
-//! **Costs** 3K messages a use for sets of size K ≈ √n (3(K−1) on the network, for a process asks itself too): requests, votes,
-//! releases. An entry waits for a round trip; from an exit to the next entry it takes two messages.
+//! **Costs** 3K messages a use for sets of size K ≈ √n (3(K−1) on the network, for a process asks itself too):
+//! requests, votes, releases. An entry waits for a round trip; from an exit to the next entry it takes two messages.
 //!
-//! **Safe**: any two sets share a voter, and it has one vote. **Not live**: three processes, each with the vote that the next one
-//! needs, wait for each other for ever. [`MaekawaDeadlockFree`](super::MaekawaDeadlockFree) is the cure. **Not in order**.
+//! **Safe**: any two sets share a voter, and it has one vote. **Not live**: three processes, each with the vote that
+//! the next one needs, wait for each other for ever. [`MaekawaDeadlockFree`](super::MaekawaDeadlockFree) is the cure.
+//! **Not in order**.
 //!
-//! **Fence**: one more than the largest that a voter knows of; a release tells the voters. The voter that two sets share
-//! has heard of the earlier entry before it votes again. No crash is survived: a voter that comes back has forgotten.
+//! **Fence**: one more than the largest that a voter knows of; a release tells the voters. The voter that two sets
+//! share has heard of the earlier entry before it votes again. No crash is survived: a voter that comes back has
+//! forgotten.
 
 use alloc::collections::VecDeque;
 use alloc::vec::Vec;

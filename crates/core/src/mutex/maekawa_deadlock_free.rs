@@ -1,31 +1,34 @@
 //! Maekawa without deadlock: requests carry timestamps, and a vote given to a later one can be asked back.
 //!
-//! As in [Maekawa's algorithm](super::Maekawa), each process needs the votes of its voting set. When a voter whose vote is
-//! given gets a request, it queues it by timestamp. If the newcomer precedes everybody the voter knows of, the voter *inquires* of
-//! the one who has the vote, which *yields* the vote if it has failed at some voter since it asked (even if it has got that vote meanwhile: to yield too often
-//! costs messages, not progress); otherwise it keeps it until it has left. Everybody who is not next at a voter is told so: *fail*. Who fails somewhere answers the inquiries it has kept.
+//! As in [Maekawa's algorithm](super::Maekawa), each process needs the votes of its voting set. When a voter whose vote
+//! is given gets a request, it queues it by timestamp. If the newcomer precedes everybody the voter knows of, the voter
+//! *inquires* of the one who has the vote, which *yields* the vote if it has failed at some voter since it asked (even
+//! if it has got that vote meanwhile: to yield too often costs messages, not progress); otherwise it keeps it until it
+//! has left. Everybody who is not next at a voter is told so: *fail*. Who fails somewhere answers the inquiries it has
+//! kept.
 //!
-//! *Source*: M. Maekawa, ACM TOCS 3(2), 1985, as corrected by B. A. Sanders, "The information structure of distributed mutual exclusion
-//! algorithms", ACM TOCS 5(3), 1987: also the one who was next, and is not any more because an earlier request came, is told.
+//! *Source*: M. Maekawa, ACM TOCS 3(2), 1985, as corrected by B. A. Sanders, "The information structure of distributed
+//! mutual exclusion algorithms", ACM TOCS 5(3), 1987: also the one who was next, and is not any more because an earlier
+//! request came, is told.
 //!
 //! **Assumes** that every message arrives once, in any order, and that nobody crashes.
 //!
-//! **Costs** 3(K−1) messages a use when alone; when others want to enter too, failures, inquiries and yields come on top, up to about
-//! 6(K−1). An entry waits for a round trip; from an exit to the next entry it takes two messages.
+//! **Costs** 3(K−1) messages a use when alone; when others want to enter too, failures, inquiries and yields come
+//! on top. An entry waits for a round trip; from an exit to the next entry it takes two messages.
 //!
-//! **Safe**: a voter has one vote, and gives it to another only when it has come back. **Live**: suppose that some wait for
-//! ever, each for a vote that another of them has. Follow the votes round: the largest request on the way has a vote that
-//! a smaller one wants, so it has been inquired of; and it waits itself for a voter that prefers a smaller one, so it has been told
-//! to fail. It yields. Every yield brings a vote to a smaller request, of which there are finitely many; so the smallest gets
-//! all its votes. **Not in order** (ME3):
+//! **Safe**: a voter has one vote, and gives it to another only when it has come back. **Live**: suppose that some wait
+//! for ever, each for a vote that another of them has. Follow the votes round: the largest request on the way has a
+//! vote that a smaller one wants, so it has been inquired of; and it waits itself for a voter that prefers a smaller
+//! one, so it has been told to fail. It yields. Every yield brings a vote to a smaller request, of which there are
+//! finitely many; so the smallest gets all its votes. **Not in order** (ME3):
 //! who has all the votes enters, even if a smaller request is still on its way to the voters.
 //!
 //! **Fence**: one more than the largest number among the votes. Every message carries its sender's clock, and a
-//! release that of the entry, so the voter that two sets share has seen the earlier entry's number before it votes again. No
-//! crash is survived: a voter that comes back has forgotten.
+//! release that of the entry, so the voter that two sets share has seen the earlier entry's number before it votes
+//! again. No crash is survived: a voter that comes back has forgotten.
 //!
-//! Messages name the request they speak of, as one may arrive when its request is over: such a one is ignored, which is no breach of any
-//! assumption.
+//! Messages name the request they speak of, as one may arrive when its request is over: such a one is ignored, which is
+//! no breach of any assumption.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -132,13 +135,6 @@ impl Mutex for MaekawaDeadlockFree {
                 2.0 * (size.k - 1.0)
             }),
             Published::exactly(Measure::MessagesToEnter, "E", "2√N", |size| 2.0 * size.root_n),
-            Published::between(
-                Measure::MessagesContended,
-                "Sanders, but for messages to oneself",
-                "3(K−1) to 6(K−1)",
-                |size| 3.0 * (size.k - 1.0),
-                |size| 6.0 * (size.k - 1.0),
-            ),
             Published::exactly(Measure::ClientDelay, "A, B, E", "2", |_| 2.0),
             Published::exactly(Measure::SyncDelay, "A, B, E", "2", |_| 2.0),
         ],

@@ -1,25 +1,30 @@
 //! Majority voting: every process is a coordinator with one vote, and more than half of the votes let you in.
 //!
-//! To enter, a process asks all n coordinators. A coordinator that has not voted gives its vote; one that has refuses. With m > n/2
-//! votes the process enters. When so many have refused that m cannot be reached any more, or when the answers take too long, it
-//! gives its votes back, waits for a random time, and tries again.
+//! To enter, a process asks all n coordinators. A coordinator that has not voted gives its vote; one that has refuses.
+//! With m > n/2 votes the process enters. When so many have refused that m cannot be reached any more, or when the
+//! answers take too long, it gives its votes back, waits for a random time, and tries again.
 //!
-//! *Source*: "Lecture 5: Mutual Exclusion and Election", the decentralized algorithm; after S.-D. Lin, Q. Lian, M. Chen, Z. Zhang, IPTPS 2004.
+//! *Source*: "Lecture 5: Mutual Exclusion and Election", the decentralized algorithm; after S.-D. Lin, Q. Lian, M.
+//! Chen, Z. Zhang, IPTPS 2004.
 //!
-//! **Assumes** that every message arrives once, in any order. A coordinator may crash and come back at once, but then it has
-//! **forgotten its vote**: if 2m − n of the m voters of somebody inside forget (m of them, if all n had voted for it), a second one may
-//! get in. So the promise is that of runs in which nobody crashes, and `quorate violation` says what the chance of a violation is
-//! otherwise.
+//! **Assumes** that every message arrives once, in any order. A coordinator may crash and come back at once, but then
+//! it has
+//! **forgotten its vote**: if 2m − n of the m voters of somebody inside forget (m of them, if all n had voted for it),
+//! a second one may get in. So the promise is that of runs in which nobody crashes, and `quorate violation` says what
+//! the chance of a violation is otherwise.
 //!
-//! **Costs** 3(n−1) messages a use when alone: questions, votes, releases; more for each try that fails. An entry waits for a round trip at best.
+//! **Costs** 3(n−1) messages a use when alone: questions, votes, releases; more for each try that fails. An entry waits
+//! for a round trip at best.
 //!
 //! **Safe**: two majorities share a coordinator, and it has one vote. **Live** only with luck: two who keep asking at
-//! the same time can split the votes each time; random waiting, longer after each failure, makes that improbable. **Not in order**.
+//! the same time can split the votes each time; random waiting, longer after each failure, makes that improbable. **Not
+//! in order**.
 //!
-//! **Fence**: one more than the largest that the candidate and its voters know of. Every release tells what the candidate
-//! knows, its own last entry included: its next try may overtake the release of that entry, and take over the vote. So
-//! the coordinator that two majorities share has heard of the earlier entry before it votes for another candidate. A crash is
-//! survived only as far as the vote is: a coordinator that comes back has forgotten the entries, too.
+//! **Fence**: one more than the largest that the candidate and its voters know of. Every release tells what the
+//! candidate knows, its own last entry included: its next try may overtake the release of that entry, and take over the
+//! vote. So the coordinator that two majorities share has heard of the earlier entry before it votes for another
+//! candidate. A crash is survived only as far as the vote is: a coordinator that comes back has forgotten the entries,
+//! too.
 
 use core::ops::RangeInclusive;
 

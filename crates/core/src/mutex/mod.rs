@@ -1,8 +1,8 @@
 //! Mutual exclusion: processes take turns.
 //!
 //! What is the same for all algorithms: an application asks to [enter](Input::Enter), is told when it is
-//! [inside](Output::Entered), with a [fence](Fence) to show to the resource, and [exits](Input::Exit). It asks again only
-//! after it has left. A request can be taken back at any time through
+//! [inside](Output::Entered), with a [fence](Fence) to show to the resource, and [exits](Input::Exit). It asks again
+//! only after it has left. A request can be taken back at any time through
 //! [`Withdrawable`](crate::stack::Withdrawable), which works for every algorithm.
 //!
 //! **Causality for the application.** ME3 speaks of requests of which one happened before the other, and what happens

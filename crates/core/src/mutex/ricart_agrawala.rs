@@ -1,22 +1,23 @@
 //! Ricart and Agrawala: ask everybody, enter when everybody has answered; who is ahead of you answers when it has left.
 //!
-//! To enter, a process takes the next number of its Lamport clock and sends a request to everybody else. Who neither wants to
-//! enter nor is inside answers at once. Who is inside, or wants to enter with a smaller timestamp, puts the answer off until
-//! it has left. With an answer from everybody, the process enters.
+//! To enter, a process takes the next number of its Lamport clock and sends a request to everybody else. Who neither
+//! wants to enter nor is inside answers at once. Who is inside, or wants to enter with a smaller timestamp, puts the
+//! answer off until it has left. With an answer from everybody, the process enters.
 //!
-//! *Source*: G. Ricart, A. K. Agrawala, "An optimal algorithm for mutual exclusion in computer networks", CACM 24(1), 1981.
+//! *Source*: G. Ricart, A. K. Agrawala, "An optimal algorithm for mutual exclusion in computer networks", CACM 24(1),
+//! 1981.
 //!
 //! **Assumes** that every message arrives once, in any order, and that nobody crashes.
 //!
-//! **Costs** 2(n−1) messages a use: n−1 requests and n−1 replies. An entry waits for a round trip; from an exit to the next
-//! entry it takes one message.
+//! **Costs** 2(n−1) messages a use: n−1 requests and n−1 replies. An entry waits for a round trip; from an exit to the
+//! next entry it takes one message.
 //!
 //! **Safe**: of two that want to enter, the one with the larger timestamp needs the other's reply. If the other had
 //! not asked yet when it replied, its later request is larger, for it has seen this one; otherwise it replies only
-//! after it has left. **Live**: timestamps are totally ordered, so the smallest request is put off by nobody. **In order**
-//! (ME3): every message carries the highest number its sender has seen, and so does an application's stamp, so a request that
-//! happened after another has a larger number. (The paper's replies are bare: `replies=bare`. Then a request can overtake
-//! one that happened before it.)
+//! after it has left. **Live**: timestamps are totally ordered, so the smallest request is put off by nobody. **In
+//! order** (ME3): every message carries the highest number its sender has seen, and so does an application's stamp, so
+//! a request that happened after another has a larger number. (The paper's replies are bare: `replies=bare`. Then a
+//! request can overtake one that happened before it.)
 //!
 //! **Fence**: the request's own timestamp. Everybody who granted it has seen it, so every later request is larger, and
 //! entries follow timestamps. No crash is survived: who comes back has forgotten its clock.

@@ -1,24 +1,24 @@
 //! Roucairol and Carvalho: a permission once given lasts until its giver asks for it back.
 //!
-//! As in Ricart and Agrawala's algorithm a process needs everybody's permission. But it keeps a permission after it has left,
-//! until the giver asks in its turn; so it asks only those whose permission it lacks. Between any two processes,
-//! at most one has the other's permission. Who gives its permission to a request that precedes its own asks for it back with
-//! the same timestamp.
+//! As in Ricart and Agrawala's algorithm a process needs everybody's permission. But it keeps a permission after it has
+//! left, until the giver asks in its turn; so it asks only those whose permission it lacks. Between any two processes,
+//! at most one has the other's permission. Who gives its permission to a request that precedes its own asks for it back
+//! with the same timestamp.
 //!
-//! *Source*: O. S. F. Carvalho, G. Roucairol, "On mutual exclusion in computer networks", CACM 26(2), 1983. Here nobody starts with
-//! anybody's permission.
+//! *Source*: O. S. F. Carvalho, G. Roucairol, "On mutual exclusion in computer networks", CACM 26(2), 1983. Here nobody
+//! starts with anybody's permission.
 //!
 //! **Assumes** that every message arrives once, in any order, and that nobody crashes.
 //!
 //! **Costs** 0 to 2(n−1) messages a use: none for who enters again before anybody else has asked.
 //!
-//! **Safe**: of two processes, only the one that has the other's permission can be inside. **Live**: the smallest request is put
-//! off by nobody. **Not in order** (ME3): who still has everybody's permission enters at once, whatever requests it may
-//! have heard of.
+//! **Safe**: of two processes, only the one that has the other's permission can be inside. **Live**: the smallest
+//! request is put off by nobody. **Not in order** (ME3): who still has everybody's permission enters at once, whatever
+//! requests it may have heard of.
 //!
 //! **Fence**: the clock at entry. It moves at every request and at every exit, and a reply carries it: who gets
-//! a permission has seen a number larger than every entry of its giver. No crash is survived: who comes back has forgotten
-//! its clock.
+//! a permission has seen a number larger than every entry of its giver. No crash is survived: who comes back has
+//! forgotten its clock.
 
 use core::convert::Infallible;
 
@@ -87,8 +87,6 @@ impl Mutex for RoucairolCarvalho {
         published: &[
             Published::exactly(Measure::Messages, "Carvalho & Roucairol", "2(N−1)", |size| 2.0 * (size.n - 1.0)),
             Published::exactly(Measure::MessagesAgain, "Carvalho & Roucairol", "0", |_| 0.0),
-            Published::between(Measure::ClientDelay, "Carvalho & Roucairol", "0 or 2", |_| 0.0, |_| 2.0),
-            Published::exactly(Measure::SyncDelay, "Carvalho & Roucairol", "1", |_| 1.0),
         ],
         ..Entry::new("roucairol-carvalho", Family::Mutex)
     };

@@ -1,23 +1,24 @@
 //! Suzuki and Kasami: ask everybody for the token; it comes to you with the list of who is next.
 //!
-//! One token exists; who has it may enter, as often as it likes, without a message. Who has not got it numbers its request
-//! and sends it to everybody, for it cannot know where the token is. Who has the token and does not use it sends it to who
-//! asks. The token remembers for each process the last request that was served, so that an old request is told from a
-//! new one, and carries the queue of those who wait.
+//! One token exists; who has it may enter, as often as it likes, without a message. Who has not got it numbers its
+//! request and sends it to everybody, for it cannot know where the token is. Who has the token and does not use it
+//! sends it to who asks. The token remembers for each process the last request that was served, so that an old request
+//! is told from a new one, and carries the queue of those who wait.
 //!
-//! *Source*: I. Suzuki, T. Kasami, "A distributed mutual exclusion algorithm", ACM TOCS 3(4), 1985. The same as Ricart and
-//! Agrawala's own token version (CACM 26(2), 1983).
+//! *Source*: I. Suzuki, T. Kasami, "A distributed mutual exclusion algorithm", ACM TOCS 3(4), 1985. The same as Ricart
+//! and Agrawala's own token version (CACM 26(2), 1983).
 //!
 //! **Assumes** that every message arrives once, in any order, and that nobody crashes.
 //!
 //! **Costs** n messages a use (n−1 requests and the token), or none for who has the token already. An entry waits for
 //! a round trip or for nothing; from an exit to the next entry it takes one message.
 //!
-//! **Safe**: there is one token. **Live**: a request reaches whoever has the token or will have it, who adds it to the queue when
-//! leaving; the queue is served in order. **Not in order**: who gets the token next is a matter of whose request got there.
+//! **Safe**: there is one token. **Live**: a request reaches whoever has the token or will have it, who adds it to the
+//! queue when leaving; the queue is served in order. **Not in order**: who gets the token next is a matter of whose
+//! request got there.
 //!
-//! **Fence**: the token counts the entries, and who enters has the token and adds one. A crash of who has the token ends all entries,
-//! so there is none whose fence could be too small.
+//! **Fence**: the token counts the entries, and who enters has the token and adds one. A crash of who has the token
+//! ends all entries, so there is none whose fence could be too small.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
@@ -98,8 +99,6 @@ impl Mutex for SuzukiKasami {
             Published::exactly(Measure::Messages, "Suzuki & Kasami", "N", |size| size.n),
             Published::exactly(Measure::MessagesAgain, "Suzuki & Kasami", "0", |_| 0.0),
             Published::exactly(Measure::MessagesContended, "E", "N", |size| size.n),
-            Published::between(Measure::ClientDelay, "Suzuki & Kasami", "0 or 2", |_| 0.0, |_| 2.0),
-            Published::exactly(Measure::SyncDelay, "Suzuki & Kasami", "1", |_| 1.0),
         ],
         ..Entry::new("suzuki-kasami", Family::Mutex)
     };
@@ -164,8 +163,8 @@ impl SuzukiKasami {
         if let Some(&number) = self.requested.get(&self.me) {
             token.served.insert(self.me, number);
         }
-        // Everybody with a request that is not served and not queued yet joins the queue, the next on the ring first, so that
-        // small ids are not preferred.
+        // Everybody with a request that is not served and not queued yet joins the queue, the next on the ring first,
+        // so that small ids are not preferred.
         let queued: IdSet = token.waiting.iter().copied().collect();
         let (before, after) = (self.requested.range(..self.me), self.requested.range(self.me..));
         for (&id, &number) in after.chain(before) {

@@ -1,21 +1,22 @@
 //! The token ring: a token goes round, and who has it may enter.
 //!
-//! The processes form a ring, 1, 2, … n, 1. Process 1 starts with the token. Who gets the token and wants to enter, enters and
-//! passes it on when it leaves; who does not want to enter passes it on at once. Nobody enters twice with the same visit of
-//! the token.
+//! The processes form a ring, 1, 2, … n, 1. Process 1 starts with the token. Who gets the token and wants to enter,
+//! enters and passes it on when it leaves; who does not want to enter passes it on at once. Nobody enters twice with
+//! the same visit of the token.
 //!
 //! *Source*: G. Le Lann, "Distributed systems: towards a formal approach", IFIP Congress, 1977.
 //!
-//! **Assumes** that every message arrives once, and that nobody crashes. There is only one message, so order means nothing.
+//! **Assumes** that every message arrives once, and that nobody crashes. There is only one message, so order means
+//! nothing.
 //!
-//! **Costs** messages all the time, also when nobody wants to enter. An entry waits for the token, 0 to n messages away; from
-//! an exit to the next entry it takes 1 to n.
+//! **Costs** messages all the time, also when nobody wants to enter. An entry waits for the token, 0 to n messages
+//! away; from an exit to the next entry it takes 1 to n.
 //!
-//! **Safe**: there is one token. **Live**: it passes everybody in turn. **Not in order**: the ring decides who is next, not who
-//! asked first.
+//! **Safe**: there is one token. **Live**: it passes everybody in turn. **Not in order**: the ring decides who is next,
+//! not who asked first.
 //!
-//! **Fence**: the token counts the entries, and who enters has the token and adds one. A crash takes the token with it or breaks the
-//! ring, so there is no entry whose fence could be too small.
+//! **Fence**: the token counts the entries, and who enters has the token and adds one. A crash takes the token with it
+//! or breaks the ring, so there is no entry whose fence could be too small.
 
 use core::convert::Infallible;
 

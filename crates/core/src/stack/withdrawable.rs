@@ -1,14 +1,14 @@
 //! Taking a request back: a timeout, a cancellation.
 //!
-//! Works for every mutual exclusion algorithm, because it is the one way that is safe for all of them: the request stays,
-//! and when it is granted the process leaves at once, without its application having been inside. So nothing is left behind
-//! that could block others, and no reply to a dead request is ever counted for a living one. (Naive withdrawal, which
-//! forgets the request, breaks Ricart–Agrawala: a stale reply is counted.)
+//! Works for every mutual exclusion algorithm, because it is the one way that is safe for all of them: the request
+//! stays, and when it is granted the process leaves at once, without its application having been inside. So nothing is
+//! left behind that could block others, and no reply to a dead request is ever counted for a living one. (Naive
+//! withdrawal, which forgets the request, breaks Ricart–Agrawala: a stale reply is counted.)
 //!
-//! An application that wants to enter again waits until it hears that the old request is [through](Output::Withdrawn). It
-//! could not have the old one's place, for another request may have happened before the new one and after the old; and
-//! if the new one were kept here and made later, it would be overtaken by requests that happened after it. Both break ME3;
-//! simulation found the second way out.
+//! An application that wants to enter again waits until it hears that the old request is [through](Output::Withdrawn).
+//! It could not have the old one's place, for another request may have happened before the new one and after the old;
+//! and if the new one were kept here and made later, it would be overtaken by requests that happened after it. Both
+//! break ME3; a simulated run showed the second.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! What is demanded of a run: one file a property, each a small automaton over [`Record`]s.
 //!
-//! It knows nothing of the algorithm, and is a plain value that can be copied, compared and hashed: so the same file can watch a
-//! simulation, be part of a searched state, and judge a trace.
+//! It knows nothing of the algorithm, and is a plain value that can be copied, compared and hashed: so the same file
+//! can watch a simulation, be part of a searched state, and judge a trace.
 
 mod accuracy;
 mod completeness;

@@ -1,8 +1,8 @@
 //! ME3: of two requests of which one happened before the other, that one is served first.
 //!
-//! What happened before is followed exactly, through every message, those of the application included. Only requests that
-//! still wait matter: so what a process knows is the set of processes whose current request is in its past, and a message
-//! carries the set its sender knew. A request that is served, or taken back, leaves all sets.
+//! What happened before is followed exactly, through every message, those of the application included. Only requests
+//! that still wait matter: so what a process knows is the set of processes whose current request is in its past, and a
+//! message carries the set its sender knew. A request that is served, or taken back, leaves all sets.
 
 use std::collections::BTreeMap;
 

@@ -1,7 +1,7 @@
 //! E1: no two live processes name different live leaders.
 //!
-//! Who names a process that has crashed since names nobody: it just has not heard yet. That does not change when the crashed
-//! one comes back, for a new life leads nobody until it is named anew.
+//! Who names a process that has crashed since names nobody: it just has not heard yet. That does not change when the
+//! crashed one comes back, for a new life leads nobody until it is named anew.
 
 use std::collections::{BTreeMap, BTreeSet};
 

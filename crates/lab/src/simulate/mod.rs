@@ -1,7 +1,7 @@
 //! One run in virtual time: what happens next is determined by a seed.
 //!
-//! Discrete events in integer ticks. The same plan gives the same run to the byte, on every machine: nothing here reads a
-//! clock, and chance comes from [`Chance`] alone.
+//! Discrete events in integer ticks. The same plan gives the same run to the byte, on every machine: nothing here reads
+//! a clock, and chance comes from [`Chance`] alone.
 
 mod faults;
 mod plan;
@@ -25,8 +25,8 @@ use crate::world::{Create, World};
 
 pub use plan::{Fault, Plan, last_change};
 
-/// After so many message delays, times the number of processes, in which somebody waits and nobody is inside, the network is
-/// healed; after as many again the run is given up.
+/// After so many message delays, times the number of processes, in which somebody waits and nobody is inside, the
+/// network is healed; after as many again the run is given up.
 const PATIENCE: Ticks = 1_000;
 
 /// No run lasts longer: what is added to a time before this does not overflow.

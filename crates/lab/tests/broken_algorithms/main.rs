@@ -1,8 +1,8 @@
-//! Algorithms that are wrong on purpose: the simulator finds what is wrong with each of them, and nothing else; and with the
-//! right ones nothing at all.
+//! Algorithms that are wrong on purpose: the simulator finds what is wrong with each of them, and nothing else; and
+//! with the right ones nothing at all.
 //!
-//! They are nobody's but this test's: [`Experiment::run_mutex`] takes any type that is a [`Mutex`]. Each family has one right
-//! member, and the others differ from it in one place.
+//! They are nobody's but this test's: [`Experiment::run_mutex`] takes any type that is a [`Mutex`]. Each family has one
+//! right member, and the others differ from it in one place.
 
 mod asker;
 mod ring;

@@ -1,5 +1,5 @@
-//! The simulator's worlds, each by a process whose every word is known: what the network, faults, clocks and applications do
-//! to a run.
+//! The simulator's worlds, each by a process whose every word is known: what the network, faults, clocks and
+//! applications do to a run.
 
 mod applications;
 mod chatter;
