@@ -4,6 +4,7 @@
 //! can watch a simulation, be part of a searched state, and judge a trace.
 
 mod accuracy;
+mod bypass;
 mod completeness;
 mod decided;
 mod fencing;
@@ -18,12 +19,13 @@ use quorate_core::trace::Record;
 use serde::Serialize;
 
 pub use accuracy::Accuracy;
+pub use bypass::Bypass;
 pub use completeness::Completeness;
 pub use decided::Decided;
 pub use fencing::Fencing;
 pub use mutual_exclusion::MutualExclusion;
 pub use progress::Progress;
-pub use request_order::RequestOrder;
+pub use request_order::{Causality, Gone, RequestOrder, overtaking};
 pub use single_leader::SingleLeader;
 
 /// That a property does not hold, and why.

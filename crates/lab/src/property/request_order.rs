@@ -9,56 +9,111 @@ use std::collections::BTreeMap;
 use quorate_core::id::{Id, IdSet};
 use quorate_core::trace::{Record, Sequence, What};
 
-/// The waiting requests, and who has which of them in its past.
+/// The waiting requests, and who has which of them in its past. A plain value: equal if the same is known.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Causality {
+    /// Whose waiting requests are in the past of each process that has any.
+    past: BTreeMap<Id, IdSet>,
+    /// For each waiting request that has any, whose requests happened before it and still wait.
+    behind: BTreeMap<Id, IdSet>,
+}
+
+/// A request waits no more: it leaves the past of everybody, and of every message on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Gone {
+    /// Whose request it overtook, if it was served out of order.
+    pub overtook: Option<Id>,
+}
+
+impl Causality {
+    /// Something that is no message happens to a process; says if its request waits no more.
+    pub fn observe(&mut self, me: Id, what: &What) -> Option<Gone> {
+        match what {
+            What::Wanted => {
+                let past = self.past.entry(me).or_default();
+                if !past.is_empty() {
+                    self.behind.insert(me, past.clone());
+                }
+                past.insert(me);
+                None
+            }
+            What::Entered { .. } => {
+                let overtook = self.behind.get(&me).and_then(|behind| behind.iter().next());
+                self.forget(me);
+                Some(Gone { overtook })
+            }
+            What::Withdrew => {
+                self.forget(me);
+                Some(Gone { overtook: None })
+            }
+            What::Crashed => {
+                self.forget(me);
+                self.past.remove(&me);
+                Some(Gone { overtook: None })
+            }
+            _ => None,
+        }
+    }
+
+    /// Whose waiting requests are in the past of this process: what a message of it carries.
+    pub fn known_to(&self, me: Id) -> IdSet {
+        self.past.get(&me).cloned().unwrap_or_default()
+    }
+
+    /// Whether any waiting request is in the past of this process.
+    pub fn knows_any(&self, me: Id) -> bool {
+        self.past.contains_key(&me)
+    }
+
+    /// A message that carries this arrives.
+    pub fn learn(&mut self, me: Id, carried: &IdSet) {
+        if !carried.is_empty() {
+            let past = self.past.entry(me).or_default();
+            for id in carried.iter() {
+                past.insert(id);
+            }
+        }
+    }
+
+    /// The request of this process waits no more.
+    fn forget(&mut self, id: Id) {
+        self.behind.remove(&id);
+        for known in [&mut self.past, &mut self.behind] {
+            known.retain(|_, known| {
+                known.remove(id);
+                !known.is_empty()
+            });
+        }
+    }
+}
+
+/// How it is said that one request overtook another.
+pub fn overtaking(me: Id, other: Id) -> String {
+    format!("{me} entered before {other}, whose request had happened before")
+}
+
+/// The waiting requests, and which of them each message on its way carries.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct RequestOrder {
-    /// Whose waiting requests are in the past of each process.
-    past: BTreeMap<Id, IdSet>,
-    /// The same for each message on its way, by sender and name, as long as there is anything in it.
+    known: Causality,
+    /// What each message on its way carries, by sender and name, as long as it carries anything.
     carried: BTreeMap<(Id, Sequence), IdSet>,
-    /// For each waiting request, whose requests happened before it and still wait.
-    behind: BTreeMap<Id, IdSet>,
 }
 
 impl RequestOrder {
     pub(super) fn observe(&mut self, record: &Record) -> Option<String> {
         let me = record.process;
         match record.what {
-            What::Wanted => {
-                let past = self.past.entry(me).or_default();
-                self.behind.insert(me, past.clone());
-                past.insert(me);
-                None
-            }
-            What::Entered { .. } => {
-                let overtaken = self.behind.get(&me).and_then(|behind| behind.iter().next());
-                self.forget(me);
-                overtaken.map(|other| format!("{me} entered before {other}, whose request had happened before"))
-            }
-            What::Withdrew => {
-                self.forget(me);
-                None
-            }
-            What::Crashed => {
-                self.forget(me);
-                self.past.remove(&me);
-                None
-            }
             What::Sent { sequence, .. } | What::Poked { sequence, .. } => {
-                if let Some(past) = self.past.get(&me)
-                    && !past.is_empty()
-                {
-                    self.carried.insert((me, sequence), past.clone());
+                if self.known.knows_any(me) {
+                    self.carried.insert((me, sequence), self.known.known_to(me));
                 }
                 None
             }
             What::Received { from, sequence, .. } | What::Heard { from, sequence } => {
                 // A duplicate tells nothing that its original did not, or will not when it comes.
                 if let Some(carried) = self.carried.remove(&(from, sequence)) {
-                    let past = self.past.entry(me).or_default();
-                    for id in carried.iter() {
-                        past.insert(id);
-                    }
+                    self.known.learn(me, &carried);
                 }
                 None
             }
@@ -66,20 +121,15 @@ impl RequestOrder {
                 self.carried.remove(&(me, sequence));
                 None
             }
-            _ => None,
+            _ => {
+                let gone = self.known.observe(me, &record.what)?;
+                self.carried.retain(|_, carried| {
+                    carried.remove(me);
+                    !carried.is_empty()
+                });
+                gone.overtook.map(|other| overtaking(me, other))
+            }
         }
-    }
-
-    /// The request of this process waits no more.
-    fn forget(&mut self, id: Id) {
-        self.behind.remove(&id);
-        for known in self.past.values_mut().chain(self.behind.values_mut()) {
-            known.remove(id);
-        }
-        self.carried.retain(|_, carried| {
-            carried.remove(id);
-            !carried.is_empty()
-        });
     }
 }
 

@@ -1,0 +1,151 @@
+//! How often things may still happen, packed into the one word that a state has for it.
+
+use crate::stage::Bounds;
+
+/// What is left of the bounds, and whether an election is still to be called.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Budget(u32);
+
+/// What something takes from the budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cost {
+    Nothing,
+    Poke,
+    Crash,
+    Restart,
+    Loss,
+    Duplicate,
+    Withdrawal,
+    Timeout,
+    /// It takes nothing, but an election has been called.
+    Call,
+}
+
+/// Each counter has four bits; that of timeouts has seven, and all of them set where there is no bound.
+const FIELDS: [(Cost, u32); 6] = [
+    (Cost::Poke, 0),
+    (Cost::Crash, 4),
+    (Cost::Restart, 8),
+    (Cost::Loss, 12),
+    (Cost::Duplicate, 16),
+    (Cost::Withdrawal, 20),
+];
+const TIMEOUTS_AT: u32 = 24;
+const UNBOUNDED: u32 = 127;
+const UNCALLED: u32 = 1 << 31;
+
+/// The largest bound of each kind, and of timeouts.
+pub(super) const LARGEST: u32 = 15;
+pub(super) const MOST_TIMEOUTS: u32 = UNBOUNDED - 1;
+
+impl Budget {
+    pub(super) fn new(bounds: &Bounds, uncalled: bool) -> Budget {
+        let counts =
+            [bounds.pokes, bounds.crashes, bounds.restarts, bounds.losses, bounds.duplicates, bounds.withdrawals];
+        let mut word = if uncalled { UNCALLED } else { 0 };
+        for ((_, at), count) in FIELDS.into_iter().zip(counts) {
+            assert!(count <= LARGEST, "bounds are checked before they are packed");
+            word |= count << at;
+        }
+        Budget(word | bounds.timeouts.unwrap_or(UNBOUNDED).min(UNBOUNDED) << TIMEOUTS_AT)
+    }
+
+    pub(super) fn from_word(word: u32) -> Budget {
+        Budget(word)
+    }
+
+    pub(super) fn word(self) -> u32 {
+        self.0
+    }
+
+    fn at(cost: Cost) -> Option<u32> {
+        FIELDS.iter().find(|(field, _)| *field == cost).map(|(_, at)| *at)
+    }
+
+    /// Whether it can be afforded.
+    #[inline]
+    pub(super) fn allows(self, cost: Cost) -> bool {
+        match cost {
+            Cost::Nothing | Cost::Call => true,
+            Cost::Timeout => (self.0 >> TIMEOUTS_AT) & 127 != 0,
+            Cost::Poke
+            | Cost::Crash
+            | Cost::Restart
+            | Cost::Loss
+            | Cost::Duplicate
+            | Cost::Withdrawal => Budget::at(cost).is_some_and(|at| (self.0 >> at) & 15 != 0),
+        }
+    }
+
+    /// What is left after it.
+    #[inline]
+    pub(super) fn after(self, cost: Cost) -> Budget {
+        match cost {
+            Cost::Nothing => self,
+            Cost::Call => Budget(self.0 & !UNCALLED),
+            Cost::Timeout if (self.0 >> TIMEOUTS_AT) & 127 == UNBOUNDED => self,
+            Cost::Timeout => Budget(self.0 - (1 << TIMEOUTS_AT)),
+            Cost::Poke
+            | Cost::Crash
+            | Cost::Restart
+            | Cost::Loss
+            | Cost::Duplicate
+            | Cost::Withdrawal => Budget(self.0 - (1 << Budget::at(cost).expect("it has a counter"))),
+        }
+    }
+
+    /// An election must be called again.
+    pub(super) fn calling_again(self) -> Budget {
+        Budget(self.0 | UNCALLED)
+    }
+
+    pub(super) fn is_uncalled(self) -> bool {
+        self.0 & UNCALLED != 0
+    }
+
+    /// Whether the letters of any of these kinds can make a difference at all: a quick test for the most common case.
+    pub(super) fn has_letter_faults(self) -> bool {
+        self.allows(Cost::Loss) || self.allows(Cost::Duplicate)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_cost_takes_one_of_its_own_and_nothing_else() {
+        let bounds = Bounds {
+            pokes: 1,
+            crashes: 2,
+            restarts: 15,
+            losses: 4,
+            duplicates: 5,
+            withdrawals: 6,
+            timeouts: Some(2),
+        };
+        let full = Budget::new(&bounds, true);
+        let costs = [Cost::Poke, Cost::Crash, Cost::Restart, Cost::Loss, Cost::Duplicate, Cost::Withdrawal];
+        for (cost, times) in costs.into_iter().zip([1, 2, 15, 4, 5, 6]).chain([(Cost::Timeout, 2)]) {
+            let mut budget = full;
+            for _ in 0..times {
+                assert!(budget.allows(cost));
+                budget = budget.after(cost);
+            }
+            assert!(!budget.allows(cost), "{cost:?}");
+            for other in costs.into_iter().filter(|&other| other != cost) {
+                assert!(budget.allows(other), "{cost:?} took {other:?}");
+            }
+            assert!(budget.is_uncalled());
+        }
+        assert!(!full.after(Cost::Call).is_uncalled());
+        assert_eq!(full.after(Cost::Call).calling_again(), full);
+    }
+
+    #[test]
+    fn without_a_bound_timeouts_never_end() {
+        let budget = Budget::new(&Bounds::default(), false);
+        assert!(budget.allows(Cost::Timeout) && !budget.allows(Cost::Poke));
+        assert_eq!(budget.after(Cost::Timeout), budget);
+    }
+}

@@ -1,0 +1,192 @@
+//! A run that breaks a goal, replayed on plain processes.
+//!
+//! The search knows states as numbers. Here its way is walked again on a [`Stage`], whose records people read; and the
+//! goal must be broken there, too, by the same properties that watch a simulation.
+
+use quorate_core::id::Id;
+use quorate_core::process::Process;
+use quorate_core::trace::{Record, Recorded};
+
+use super::goal::Goal;
+use super::machine::{Act, Machine};
+use super::search::{Breach, Searched};
+use super::successor::Change;
+use crate::property::Monitor;
+use crate::stage::host::Happening;
+use crate::stage::wish::Free;
+use crate::stage::{Choice, Content, Stage};
+
+/// A run that breaks a goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counterexample {
+    /// What happens, step by step, in the words of a scenario.
+    pub steps: Vec<String>,
+    /// What was recorded, the beginning included. Each step is one δ later than the one before.
+    pub records: Vec<Record>,
+    /// What is wrong at its end, for people.
+    pub why: String,
+    /// From which step on the run repeats itself for ever, if it does.
+    pub repeats_from: Option<usize>,
+}
+
+/// The shortest run that breaks a goal where the search found it broken.
+pub(super) fn of_breach<P, A>(
+    machine: &Machine<P, A>,
+    first: &[u32],
+    searched: &Searched,
+    breach: Breach,
+    goal: Goal,
+) -> Counterexample
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Free<P>,
+{
+    let mut way = searched.visited.way_to(breach.state);
+    way.extend(breach.action);
+    let acts: Vec<_> = way.into_iter().map(|action| action.unpack()).collect();
+    let mut walk = Walk::new(machine, first);
+    for &act in &acts {
+        walk.take(act);
+    }
+    let why = walk.why(goal).expect("what breaks a goal in the search breaks it on plain processes");
+    Counterexample { steps: walk.steps, records: walk.records, why, repeats_from: None }
+}
+
+/// A way of the search, walked on a stage.
+struct Walk<'m, P: Process, A> {
+    machine: &'m Machine<P, A>,
+    state: Vec<u32>,
+    stage: Stage<P, A>,
+    steps: Vec<String>,
+    records: Vec<Record>,
+}
+
+impl<'m, P, A> Walk<'m, P, A>
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Free<P>,
+{
+    fn new(machine: &'m Machine<P, A>, first: &[u32]) -> Walk<'m, P, A> {
+        let (stage, records) = Stage::new(machine.company.clone(), machine.rules.clone());
+        Walk { machine, state: first.to_vec(), stage, steps: Vec::new(), records }
+    }
+
+    fn take(&mut self, act: Act) {
+        let choice = self.choice(act);
+        self.steps.push(self.stage.in_words(&choice));
+        self.records.extend(self.stage.happen(choice));
+        let mut change = Change::default();
+        let followed = self.machine.follow(&self.state, act, &mut change);
+        assert!(followed.is_ok(), "a way that was searched can be followed");
+        self.state = self.machine.built(&self.state, &mut change);
+        for (id, &host) in Id::all(self.machine.n as u32).zip(&self.state) {
+            assert_eq!(self.stage.host(id), self.machine.host_value(host), "the stage goes the way of the search");
+        }
+    }
+
+    /// What an action of the search is on the stage.
+    fn choice(&self, act: Act) -> Choice<P> {
+        match act {
+            Act::Move(host, place) => {
+                let id = Id::at(host);
+                let event = self.machine.host_facts[self.state[host] as usize].moves[place].event;
+                match self.machine.event_value(event) {
+                    Happening::Wish(wish) => Choice::Wish(id, *wish),
+                    Happening::Timeout(timer) => Choice::Timeout(id, timer.clone()),
+                    Happening::Crash => Choice::Crash(id),
+                    Happening::Restart => Choice::Restart(id),
+                    Happening::Start
+                    | Happening::Receive { .. }
+                    | Happening::Hear { .. }
+                    | Happening::Notice(_)
+                    | Happening::Tick => unreachable!("no host does this by itself"),
+                }
+            }
+            Act::Deliver(place) => Choice::Deliver { place: self.place(place), keep: false },
+            Act::DeliverAndKeep(place) => Choice::Deliver { place: self.place(place), keep: true },
+            Act::Lose(place) => Choice::Lose(self.place(place)),
+            Act::Poke(from, to) => Choice::Poke(Id::at(from), Id::at(to)),
+            Act::Tick => Choice::Tick,
+        }
+    }
+
+    /// Where the stage has the letter that stands at this place of the state.
+    fn place(&self, place: usize) -> usize {
+        let letter = self.machine.letter_value(self.state[self.machine.letters_at() + place]);
+        let found = self.stage.letters().iter().position(|(_, other)| other == letter);
+        found.expect("the stage has the letters of the search")
+    }
+
+    /// What breaks a goal by the end of the walk.
+    fn why(&self, goal: Goal) -> Option<String> {
+        match goal.property() {
+            Some(property) => {
+                let mut monitor = Monitor::new(property, self.stage.n());
+                let broken = self.records.iter().filter_map(|record| monitor.observe(record)).last();
+                broken.or_else(|| monitor.end(0)).map(|violation| violation.why)
+            }
+            None => {
+                let waiting: Vec<_> =
+                    Id::all(self.stage.n()).filter(|&id| self.stage.host(id).is_waiting()).map(|id| id.to_string()).collect();
+                (!waiting.is_empty()).then(|| match waiting.len() {
+                    1 => format!("{} waits, and nothing more happens", waiting[0]),
+                    _ => format!("{} wait, and nothing more happens", waiting.join(", ")),
+                })
+            }
+        }
+    }
+}
+
+impl<P, A> Stage<P, A>
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Free<P>,
+{
+    /// A choice, in the words of a scenario.
+    pub fn in_words(&self, choice: &Choice<P>) -> String {
+        match choice {
+            Choice::Wish(id, wish) => format!("{id} {wish}"),
+            Choice::Deliver { place, keep } => {
+                let arrival = self.arrival_in_words(*place);
+                if *keep { format!("{arrival}, and will again") } else { arrival }
+            }
+            Choice::Lose(place) => {
+                let letter = &self.letters()[*place].1;
+                format!("{} from {} to {} is lost", self.name_of(*place), letter.from, letter.to)
+            }
+            Choice::Poke(from, to) => format!("{from} tells {to}"),
+            Choice::Timeout(id, timer) => format!("{id} times out: {}", quorate_core::trace::timer_name(timer)),
+            Choice::Crash(id) => format!("{id} crashes"),
+            Choice::Restart(id) => format!("{id} comes back"),
+            Choice::Tick => "time passes".into(),
+        }
+    }
+
+    fn arrival_in_words(&self, place: usize) -> String {
+        let letter = &self.letters()[place].1;
+        let (from, to) = (letter.from, letter.to);
+        match &letter.content {
+            Content::Message(_) => format!("{to} gets {} from {from}", self.name_of(place)),
+            Content::Poke(_) => format!("{to} hears from {from}"),
+            Content::Notice(quorate_core::process::Notice::Trust(_)) => format!("{to} is told that {from} is back"),
+            Content::Notice(_) => format!("{to} is told that {from} has crashed"),
+        }
+    }
+
+    /// The label of a letter; if others on the same way have the same, with its number among them.
+    pub fn name_of(&self, place: usize) -> String {
+        let letters = self.letters();
+        let letter = &letters[place].1;
+        let Content::Message(message) = &letter.content else { return String::new() };
+        let label = quorate_core::trace::Label::of(message);
+        let same = |other: &crate::stage::Letter<P::Message>| {
+            let same_label = matches!(&other.content, Content::Message(other)
+                if quorate_core::trace::Label::of(other) == label);
+            other.from == letter.from && other.to == letter.to && same_label
+        };
+        match letters[..place].iter().filter(|(_, other)| same(other)).count() {
+            0 => label.to_string(),
+            before => format!("{label} #{}", before + 1),
+        }
+    }
+}

@@ -1,0 +1,112 @@
+//! What can be asked about all runs.
+
+use std::fmt;
+
+use quorate_core::catalog::{Entry, Family, Property};
+use quorate_core::setting::Options;
+
+/// A question about all runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Goal {
+    /// ME1: at most one process is inside.
+    MutualExclusion,
+    /// No run ends while somebody waits.
+    DeadlockFreedom,
+    /// ME2: nobody waits for ever, however the run goes on, if it is fair.
+    StarvationFreedom,
+    /// ME3: of two requests of which one happened before the other, that one is served first.
+    RequestOrder,
+    /// Each entry's fence is larger than all before.
+    Fencing,
+    /// E1: no two live processes name different live leaders.
+    SingleLeader,
+    /// E2: in the end every live process names the live process with the largest id.
+    Decided,
+    /// No live process is thought dead.
+    Accuracy,
+    /// Every dead process is thought dead by every live one, in the end.
+    Completeness,
+}
+
+impl Goal {
+    /// All of them.
+    pub const ALL: [Goal; 9] = [
+        Goal::MutualExclusion,
+        Goal::DeadlockFreedom,
+        Goal::StarvationFreedom,
+        Goal::RequestOrder,
+        Goal::Fencing,
+        Goal::SingleLeader,
+        Goal::Decided,
+        Goal::Accuracy,
+        Goal::Completeness,
+    ];
+
+    /// What is asked of a family.
+    pub fn of_family(family: Family) -> &'static [Goal] {
+        match family {
+            Family::Mutex => &[
+                Goal::MutualExclusion,
+                Goal::DeadlockFreedom,
+                Goal::StarvationFreedom,
+                Goal::RequestOrder,
+                Goal::Fencing,
+            ],
+            Family::Election => &[Goal::SingleLeader, Goal::Decided],
+            Family::Detector => &[Goal::Accuracy, Goal::Completeness],
+        }
+    }
+
+    /// Its name in output and options.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Goal::MutualExclusion => "mutual-exclusion",
+            Goal::DeadlockFreedom => "deadlock-freedom",
+            Goal::StarvationFreedom => "starvation-freedom",
+            Goal::RequestOrder => "request-order",
+            Goal::Fencing => "fencing",
+            Goal::SingleLeader => "single-leader",
+            Goal::Decided => "decided",
+            Goal::Accuracy => "accuracy",
+            Goal::Completeness => "completeness",
+        }
+    }
+
+    /// The property of single runs that watches it, if one does; the others are about the graph of all runs.
+    pub const fn property(self) -> Option<Property> {
+        match self {
+            Goal::MutualExclusion => Some(Property::MutualExclusion),
+            Goal::RequestOrder => Some(Property::RequestOrder),
+            Goal::Fencing => Some(Property::Fencing),
+            Goal::SingleLeader => Some(Property::SingleLeader),
+            Goal::Decided => Some(Property::Decided),
+            Goal::Accuracy => Some(Property::Accuracy),
+            Goal::Completeness => Some(Property::Completeness),
+            Goal::DeadlockFreedom | Goal::StarvationFreedom => None,
+        }
+    }
+
+    /// The property that an algorithm promises by promising this.
+    const fn promise(self) -> Property {
+        match self.property() {
+            Some(property) => property,
+            None => Property::Progress,
+        }
+    }
+
+    /// Whether breaking it is a moment (safety) rather than a wait without end (liveness).
+    pub const fn is_safety(self) -> bool {
+        self.promise().is_safety()
+    }
+
+    /// Whether an algorithm promises it, with these options.
+    pub fn is_promised(self, entry: &Entry, options: &Options) -> bool {
+        entry.promises(self.promise(), options)
+    }
+}
+
+impl fmt::Display for Goal {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

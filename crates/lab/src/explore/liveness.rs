@@ -1,0 +1,1 @@
+//! Cycles on which somebody waits for ever.

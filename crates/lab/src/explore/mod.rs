@@ -1,0 +1,478 @@
+//! Every run of an algorithm, for a small group: proves a property, or gives the shortest run that breaks it.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`goal`] | what can be asked |
+//! | `machine`, `successor` | the transition system: parts interned, steps remembered, fingerprints updated |
+//! | `search`, `visited` | breadth first, level by level, on all cores, with the same answer on any number of them |
+//! | `watch`, `budget` | what watches, and how much may still happen, as parts of the state |
+//! | `liveness` | cycles on which somebody waits for ever |
+//! | `reduce` | fewer states where the order of deliveries makes no difference |
+//! | [`counterexample`] | a run that breaks a goal, replayed on plain processes |
+//!
+//! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`].
+
+mod budget;
+pub mod counterexample;
+pub mod goal;
+mod interner;
+mod liveness;
+mod machine;
+mod reduce;
+mod search;
+mod successor;
+mod visited;
+mod watch;
+
+use std::sync::Arc;
+use std::thread::available_parallelism;
+
+use quorate_core::catalog::{Entry, Family, UnknownAlgorithm, Visitor, visit};
+use quorate_core::detector::Detector;
+use quorate_core::election::Election;
+use quorate_core::id::Id;
+use quorate_core::mutex::Mutex;
+use quorate_core::process::{Process, Ticks};
+use quorate_core::setting::{Group, Options, SettingError, Timing};
+use quorate_core::stack::Withdrawable;
+use quorate_core::trace::Recorded;
+
+use crate::network::Order;
+use crate::stage::host::Company;
+use crate::stage::wish::{Caller, Client, Free, Listener, Times};
+use crate::stage::{Bounds, Rules};
+use crate::world::Create;
+use counterexample::Counterexample;
+use goal::Goal;
+use machine::Machine;
+use search::{Limits, Searched};
+
+pub use search::Progress;
+
+/// Everything that determines what is explored but the algorithm.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Exploration {
+    /// How many processes.
+    pub n: u32,
+    /// How often each application asks to enter, or calls an election.
+    pub times: Times,
+    /// In which order messages arrive; by default the weakest that the algorithm assumes.
+    pub order: Option<Order>,
+    /// Whether there is time; by default if the algorithm assumes it.
+    pub timing: Option<Timing>,
+    /// How many ticks a message takes at most, where there is time.
+    pub delay_bound: Ticks,
+    /// Whether everybody is told of crashes; by default if the algorithm assumes it.
+    pub detector: Option<bool>,
+    /// How often other things may happen. Timeouts are bounded by [`DEFAULT_TIMEOUTS`] where there is no time and
+    /// nothing else is said.
+    pub bounds: Bounds,
+    /// Whether applications' messages carry no stamp.
+    pub unstamped_pokes: bool,
+    /// Who has crashed before the run.
+    pub absent: Vec<Id>,
+    /// The algorithm's options, as key and value.
+    pub options: Vec<(String, String)>,
+    /// What is asked; by default everything that is asked of the algorithm's family.
+    pub goals: Option<Vec<Goal>>,
+    /// Whether to leave out orders of deliveries that make no difference.
+    pub reduce: bool,
+    /// How many threads; by default as many as there are cores.
+    pub threads: Option<usize>,
+    /// Give up when there are this many states.
+    pub max_states: u64,
+    /// Give up when they take this many bytes.
+    pub max_bytes: u64,
+    /// Whether to end at the first violation.
+    pub stop: bool,
+}
+
+/// How many timers run out at most, in a world without time, unless something else is said.
+pub const DEFAULT_TIMEOUTS: u32 = 2;
+
+/// The largest group that can be explored at all. Long before that there are too many states.
+pub const LARGEST_GROUP: u32 = 16;
+
+impl Default for Exploration {
+    fn default() -> Self {
+        Exploration {
+            n: 3,
+            times: Times::AtMost(1),
+            order: None,
+            timing: None,
+            delay_bound: 1,
+            detector: None,
+            bounds: Bounds::default(),
+            unstamped_pokes: false,
+            absent: Vec::new(),
+            options: Vec::new(),
+            goals: None,
+            reduce: false,
+            threads: None,
+            max_states: 1 << 30,
+            max_bytes: 8 << 30,
+            stop: false,
+        }
+    }
+}
+
+/// What an exploration found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// The algorithm.
+    pub algorithm: &'static str,
+    /// How many processes.
+    pub n: u32,
+    /// How many distinct states there are.
+    pub states: u64,
+    /// How many steps lead from one to another.
+    pub transitions: u64,
+    /// How many steps the farthest state is away from the first.
+    pub depth: u64,
+    /// Whether everything was explored.
+    pub complete: bool,
+    /// How long it took.
+    pub seconds: f64,
+    /// How many bytes the visited states and the ways to them take.
+    pub bytes: u64,
+    /// The chance that two states had the same fingerprint, so that one of them was not explored.
+    pub collision: f64,
+    /// What was found about each goal, in the order in which they were asked.
+    pub verdicts: Vec<(Goal, Verdict)>,
+    /// Those of them that the algorithm promises.
+    pub promised: Vec<Goal>,
+    /// Under which bounds and conditions, in words.
+    pub bounds: Vec<String>,
+    /// What of these breaks an assumption of the algorithm, in words.
+    pub broken_assumptions: Vec<String>,
+    /// How often somebody who waited was overtaken at most, where that was counted.
+    pub most_overtaken: Option<u32>,
+}
+
+/// What was found about a goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything was explored, and nothing breaks it.
+    Holds,
+    /// This breaks it.
+    Violated(Box<Counterexample>),
+    /// It was not broken as far as was explored, and this is why that is not far enough.
+    Undecided(String),
+}
+
+impl Findings {
+    /// The verdict on a goal, if it was asked.
+    pub fn verdict(&self, goal: Goal) -> Option<&Verdict> {
+        self.verdicts.iter().find(|(asked, _)| *asked == goal).map(|(_, verdict)| verdict)
+    }
+
+    /// Whether a goal was asked and holds.
+    pub fn holds(&self, goal: Goal) -> bool {
+        self.verdict(goal) == Some(&Verdict::Holds)
+    }
+
+    /// The run that breaks a goal, if it was asked and is broken.
+    pub fn counterexample(&self, goal: Goal) -> Option<&Counterexample> {
+        match self.verdict(goal)? {
+            Verdict::Violated(counterexample) => Some(counterexample),
+            Verdict::Holds | Verdict::Undecided(_) => None,
+        }
+    }
+}
+
+/// Why something cannot be explored. Nothing was done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each means")]
+pub enum ExplorationError {
+    #[error(transparent)]
+    UnknownAlgorithm(#[from] UnknownAlgorithm),
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    #[error("n = {0}: groups of 1 to {LARGEST_GROUP} processes can be explored")]
+    GroupSize(u32),
+    #[error("{what} = {given}: at most {most} can be explored")]
+    TooMany { what: &'static str, given: u32, most: u32 },
+    #[error("absent process {id}: there are processes 1 to {n}")]
+    NoSuchProcess { id: u32, n: u32 },
+    #[error("all {n} processes are absent from the beginning: at least one must live")]
+    NobodyLives { n: u32 },
+    #[error("{goal} is not asked of {family}: ask {}", known.join(", "))]
+    WrongGoal { goal: Goal, family: Family, known: Vec<String> },
+    #[error("nothing is asked: name at least one property")]
+    NoGoal,
+    #[error("pokes are messages of applications that take turns: {family} has none")]
+    NoPokes { family: Family },
+    #[error("withdrawals are for applications that take turns: {family} has none")]
+    NoWithdrawals { family: Family },
+    #[error("a delay bound of {0} ticks: 1 to 100 can be explored")]
+    DelayBound(Ticks),
+    #[error("endless entries: {algorithm} counts for ever, so its states never end; give a number of entries each")]
+    Endless { algorithm: &'static str },
+    #[error("reduction does not go together with {with}: leave one of them out")]
+    CannotReduce { with: &'static str },
+}
+
+impl Exploration {
+    /// Explores the algorithm of this name.
+    pub fn run(&self, algorithm: &str, progress: &mut dyn FnMut(Progress)) -> Result<Findings, ExplorationError> {
+        struct Run<'a, 'b>(&'a Exploration, &'b mut dyn FnMut(Progress));
+        impl Visitor for Run<'_, '_> {
+            type Output = Result<Findings, ExplorationError>;
+            fn mutex<M: Mutex>(self) -> Self::Output {
+                self.0.run_mutex::<M>(self.1)
+            }
+            fn election<E: Election>(self) -> Self::Output {
+                self.0.run_election::<E>(self.1)
+            }
+            fn detector<D: Detector>(self) -> Self::Output {
+                self.0.run_detector::<D>(self.1)
+            }
+        }
+        visit(algorithm, Run(self, progress))?
+    }
+
+    /// Explores a mutual exclusion algorithm.
+    pub fn run_mutex<M: Mutex>(&self, progress: &mut dyn FnMut(Progress)) -> Result<Findings, ExplorationError> {
+        self.run_entry::<_, Client>(&M::ENTRY, Withdrawable::<M>::new, progress)
+    }
+
+    /// Explores an election.
+    pub fn run_election<E: Election>(&self, progress: &mut dyn FnMut(Progress)) -> Result<Findings, ExplorationError> {
+        self.run_entry::<_, Caller>(&E::ENTRY, E::new, progress)
+    }
+
+    /// Explores a failure detector.
+    pub fn run_detector<D: Detector>(&self, progress: &mut dyn FnMut(Progress)) -> Result<Findings, ExplorationError> {
+        self.run_entry::<_, Listener>(&D::ENTRY, D::new, progress)
+    }
+
+    fn run_entry<P, A>(
+        &self,
+        entry: &'static Entry,
+        create: Create<P>,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Findings, ExplorationError>
+    where
+        P: Process<Input: Recorded, Output: Recorded>,
+        A: Free<P>,
+    {
+        let goals = self.goals(entry)?;
+        self.check(entry, &goals)?;
+        let group = self.group(entry)?;
+        let rules = self.rules(entry, &goals);
+        let company = Company { group, create, timed: rules.delay_bound.is_some() };
+        let (mut machine, first) = Machine::<P, A>::new(company.clone(), rules.clone(), &goals);
+        let limits = Limits {
+            threads: self.threads.unwrap_or_else(|| available_parallelism().map_or(1, |cores| cores.get())),
+            states: self.max_states,
+            bytes: self.max_bytes,
+            stop: self.stop,
+            acyclic: false,
+            keep: false,
+        };
+        let searched = search::search(&mut machine, &first, &goals, &limits, &mut None, progress);
+        let verdicts = (0..).zip(&goals).map(|(place, &goal)| {
+            let verdict = match searched.breaches[place] {
+                Some(breach) => {
+                    Verdict::Violated(Box::new(counterexample::of_breach(&machine, &first, &searched, breach, goal)))
+                }
+                None if searched.complete => Verdict::Holds,
+                None => Verdict::Undecided(self.why_incomplete(&searched)),
+            };
+            (goal, verdict)
+        });
+        let verdicts: Vec<_> = verdicts.collect();
+        Ok(self.findings(entry, &company.group, &rules, &machine, &searched, verdicts))
+    }
+
+    fn why_incomplete(&self, searched: &Searched) -> String {
+        if searched.visited.len() as u64 >= self.max_states {
+            format!("there are more than {} states", self.max_states)
+        } else if self.stop {
+            "it was to end at the first violation".into()
+        } else {
+            format!("the states take more than {} bytes", self.max_bytes)
+        }
+    }
+
+    fn findings<P: Process, A>(
+        &self,
+        entry: &'static Entry,
+        group: &Group,
+        rules: &Rules,
+        machine: &Machine<P, A>,
+        searched: &Searched,
+        verdicts: Vec<(Goal, Verdict)>,
+    ) -> Findings {
+        let states = searched.visited.len() as u64;
+        let asked = verdicts.iter().map(|(goal, _)| *goal);
+        let counted = verdicts.iter().any(|(goal, _)| *goal == Goal::StarvationFreedom) && rules.times != Times::Endless;
+        Findings {
+            algorithm: entry.name,
+            n: self.n,
+            states,
+            transitions: searched.transitions,
+            depth: searched.depth,
+            complete: searched.complete,
+            seconds: searched.seconds,
+            bytes: searched.visited.bytes() as u64,
+            collision: (states as f64) * (states as f64) / 2.0 / 2f64.powi(64),
+            promised: asked.filter(|goal| goal.is_promised(entry, &group.options)).collect(),
+            verdicts,
+            bounds: self.bounds_in_words(entry, rules),
+            broken_assumptions: self.broken_assumptions(entry, rules),
+            most_overtaken: counted.then_some(machine.most_overtaken),
+        }
+    }
+
+    fn goals(&self, entry: &Entry) -> Result<Vec<Goal>, ExplorationError> {
+        let known = Goal::of_family(entry.family);
+        let Some(goals) = &self.goals else { return Ok(known.to_vec()) };
+        if goals.is_empty() {
+            return Err(ExplorationError::NoGoal);
+        }
+        let mut asked: Vec<Goal> = Vec::new();
+        for &goal in goals {
+            if !known.contains(&goal) {
+                let known = known.iter().map(Goal::to_string).collect();
+                return Err(ExplorationError::WrongGoal { goal, family: entry.family, known });
+            }
+            if !asked.contains(&goal) {
+                asked.push(goal);
+            }
+        }
+        Ok(asked)
+    }
+
+    fn group(&self, entry: &Entry) -> Result<Arc<Group>, ExplorationError> {
+        let given = self.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let options = Options::new(entry, given)?;
+        Ok(Group::new(entry, self.n, self.delay_bound, self.timing(entry), options)?)
+    }
+
+    fn timing(&self, entry: &Entry) -> Timing {
+        let assumed = if entry.assumptions.synchronous { Timing::Synchronous } else { Timing::Asynchronous };
+        self.timing.unwrap_or(assumed)
+    }
+
+    fn rules(&self, entry: &Entry, goals: &[Goal]) -> Rules {
+        let timed = self.timing(entry) == Timing::Synchronous;
+        let timeouts = self.bounds.timeouts.or(if timed { None } else { Some(DEFAULT_TIMEOUTS) });
+        let default_order = if entry.assumptions.fifo { Order::Fifo } else { Order::Any };
+        Rules {
+            order: self.order.unwrap_or(default_order),
+            delay_bound: timed.then_some(self.delay_bound),
+            detector: self.detector.unwrap_or(entry.assumptions.detector),
+            stamped_pokes: !self.unstamped_pokes,
+            times: self.times,
+            coordinator: entry.coordinator,
+            elects: entry.family == Family::Election,
+            absent: self.absent.iter().copied().collect(),
+            bounds: Bounds { timeouts, ..self.bounds },
+            causal: goals.contains(&Goal::RequestOrder) || self.bounds.pokes > 0,
+        }
+    }
+
+    fn check(&self, entry: &Entry, goals: &[Goal]) -> Result<(), ExplorationError> {
+        if self.n == 0 || self.n > LARGEST_GROUP {
+            return Err(ExplorationError::GroupSize(self.n));
+        }
+        let bounds = &self.bounds;
+        for (what, given, most) in [
+            ("pokes", bounds.pokes, budget::LARGEST),
+            ("crashes", bounds.crashes, budget::LARGEST),
+            ("restarts", bounds.restarts, budget::LARGEST),
+            ("losses", bounds.losses, budget::LARGEST),
+            ("duplicates", bounds.duplicates, budget::LARGEST),
+            ("withdrawals", bounds.withdrawals, budget::LARGEST),
+            ("timeouts", bounds.timeouts.unwrap_or(0), budget::MOST_TIMEOUTS),
+        ] {
+            if given > most {
+                return Err(ExplorationError::TooMany { what, given, most });
+            }
+        }
+        if let Some(&id) = self.absent.iter().find(|id| id.number() > self.n) {
+            return Err(ExplorationError::NoSuchProcess { id: id.number(), n: self.n });
+        }
+        if Id::all(self.n).all(|id| self.absent.contains(&id)) {
+            return Err(ExplorationError::NobodyLives { n: self.n });
+        }
+        if !(1..=100).contains(&self.delay_bound) {
+            return Err(ExplorationError::DelayBound(self.delay_bound));
+        }
+        if entry.family != Family::Mutex && bounds.pokes > 0 {
+            return Err(ExplorationError::NoPokes { family: entry.family });
+        }
+        if entry.family != Family::Mutex && bounds.withdrawals > 0 {
+            return Err(ExplorationError::NoWithdrawals { family: entry.family });
+        }
+        self.check_reduction(entry, goals)
+    }
+
+    /// What a reduction cannot do is refused.
+    fn check_reduction(&self, entry: &Entry, goals: &[Goal]) -> Result<(), ExplorationError> {
+        let bounds = &self.bounds;
+        let obstacles = [
+            (bounds.crashes > 0, "crashes"),
+            (bounds.losses > 0, "losses"),
+            (bounds.duplicates > 0, "duplicates"),
+            (bounds.pokes > 0, "pokes"),
+            (goals.contains(&Goal::RequestOrder), "request-order"),
+            (self.timing(entry) == Timing::Synchronous, "synchronous timing"),
+        ];
+        match obstacles.into_iter().find(|(is, _)| self.reduce && *is) {
+            Some((_, with)) => Err(ExplorationError::CannotReduce { with }),
+            None => Ok(()),
+        }
+    }
+
+    fn bounds_in_words(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
+        let what = if entry.family == Family::Mutex { "entries" } else { "calls" };
+        let mut words = vec![format!("n = {}", self.n)];
+        if entry.family != Family::Detector {
+            words.push(format!("{} {what} each", rules.times));
+        }
+        words.push(match rules.order {
+            Order::Fifo => "FIFO channels".into(),
+            Order::Any => "messages in any order".into(),
+        });
+        if let Some(bound) = rules.delay_bound {
+            words.push(format!("delays of at most {bound} ticks"));
+        }
+        let bounds = &rules.bounds;
+        for (count, what) in [
+            (bounds.pokes, "application messages"),
+            (bounds.crashes, "crashes"),
+            (bounds.restarts, "restarts"),
+            (bounds.losses, "losses"),
+            (bounds.duplicates, "duplicates"),
+            (bounds.withdrawals, "withdrawals"),
+        ] {
+            if count > 0 {
+                words.push(format!("at most {count} {what}"));
+            }
+        }
+        if let Some(timeouts) = bounds.timeouts {
+            words.push(format!("at most {timeouts} timeouts"));
+        }
+        if !self.absent.is_empty() {
+            let absent: Vec<_> = self.absent.iter().map(Id::to_string).collect();
+            words.push(format!("without {}", absent.join(", ")));
+        }
+        words
+    }
+
+    fn broken_assumptions(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
+        let (assumed, bounds) = (&entry.assumptions, &rules.bounds);
+        let broken = [
+            (assumed.reliable && bounds.losses > 0, "messages may be lost"),
+            (assumed.reliable && bounds.duplicates > 0, "messages may arrive twice"),
+            (assumed.fifo && rules.order == Order::Any, "messages may overtake each other"),
+            (assumed.crash_free && (bounds.crashes > 0 || !self.absent.is_empty()), "processes crash"),
+            (assumed.restart_free && bounds.restarts > 0, "processes come back"),
+            (assumed.synchronous && rules.delay_bound.is_none(), "delays have no bound"),
+            (assumed.detector && !rules.detector, "nobody tells of crashes"),
+        ];
+        broken.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
+    }
+}

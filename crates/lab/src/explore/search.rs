@@ -1,0 +1,478 @@
+//! Breadth first, level by level, so that the first way to a state is a shortest one.
+//!
+//! A level is worked through in slabs of a fixed size, each in three phases: expand every state of the slab into
+//! candidates (a fingerprint, a parent, an action), sorted into shards; look the candidates of each shard up; build the
+//! states that are new. Each phase is divided among threads, and none of the phases' results depends on how.
+
+use std::ops::Range;
+use std::time::Instant;
+
+use quorate_core::process::Process;
+use quorate_core::trace::Recorded;
+
+use super::goal::Goal;
+use super::machine::{Act, Action, Machine};
+use super::reduce::Reduction;
+use super::successor::Change;
+use super::visited::{SHARDS, Shard, Visited, shard_of};
+use crate::stage::wish::Free;
+
+/// How far a search goes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Limits {
+    pub(super) threads: usize,
+    pub(super) states: u64,
+    pub(super) bytes: u64,
+    /// Whether to end at the first violation.
+    pub(super) stop: bool,
+    /// Whether to end as soon as a cycle shows.
+    pub(super) acyclic: bool,
+    /// Whether to keep every state.
+    pub(super) keep: bool,
+}
+
+/// How far a search has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// How many states it has found.
+    pub states: u64,
+    /// How many steps the latest of them are away from the first.
+    pub depth: u64,
+    /// How many of them are still to be expanded.
+    pub frontier: u64,
+    /// How long it has taken.
+    pub seconds: f64,
+}
+
+/// Where a goal is broken: by an action in a state, or by ending in it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Breach {
+    pub(super) state: u32,
+    pub(super) action: Option<Action>,
+}
+
+/// What a search has found.
+#[derive(Debug)]
+pub(super) struct Searched {
+    pub(super) visited: Visited,
+    pub(super) transitions: u64,
+    pub(super) depth: u64,
+    /// Whether everything was searched.
+    pub(super) complete: bool,
+    /// Whether a state was reached again that was not farther away.
+    pub(super) cyclic: bool,
+    /// Where each goal is broken first.
+    pub(super) breaches: Vec<Option<Breach>>,
+    /// All states, if they are kept.
+    pub(super) kept: Frontier,
+    pub(super) seconds: f64,
+}
+
+/// States in a row.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Frontier {
+    words: Vec<u32>,
+    ends: Vec<usize>,
+    fingerprints: Vec<u64>,
+}
+
+impl Frontier {
+    pub(super) fn len(&self) -> usize {
+        self.ends.len()
+    }
+
+    pub(super) fn state(&self, index: usize) -> &[u32] {
+        let start = if index == 0 { 0 } else { self.ends[index - 1] };
+        &self.words[start..self.ends[index]]
+    }
+
+    fn push(&mut self, state: &[u32], fingerprint: u64) {
+        self.words.extend_from_slice(state);
+        self.ends.push(self.words.len());
+        self.fingerprints.push(fingerprint);
+    }
+
+    fn append(&mut self, other: &Frontier) {
+        let offset = self.words.len();
+        self.words.extend_from_slice(&other.words);
+        self.ends.extend(other.ends.iter().map(|end| end + offset));
+        self.fingerprints.extend_from_slice(&other.fingerprints);
+    }
+
+    fn bytes(&self) -> usize {
+        self.words.capacity() * 4 + self.ends.capacity() * 8 + self.fingerprints.capacity() * 8
+    }
+}
+
+/// A successor that may be new.
+#[derive(Clone, Copy, Debug)]
+struct Candidate {
+    fingerprint: u64,
+    /// The place of its parent in the level.
+    parent: u32,
+    action: Action,
+}
+
+/// What one thread makes of its part of a slab.
+#[derive(Debug)]
+struct Expanded {
+    candidates: Vec<Vec<Candidate>>,
+    transitions: u64,
+    /// Places of states for which the tables lack something.
+    deferred: Vec<usize>,
+    breaches: Vec<(u32, Breach)>,
+}
+
+impl Expanded {
+    fn new() -> Expanded {
+        Expanded {
+            candidates: vec![Vec::new(); SHARDS],
+            transitions: 0,
+            deferred: Vec::new(),
+            breaches: Vec::new(),
+        }
+    }
+}
+
+/// How many states are expanded before the candidates are looked up.
+const SLAB: usize = 1 << 15;
+/// Fewer states than this are not worth another thread.
+const WORTH_A_THREAD: usize = 1 << 10;
+/// Marks numbers that hold only within a slab.
+const PROVISIONAL: u32 = 1 << 31;
+
+/// Searches from the first state.
+pub(super) fn search<P, A>(
+    machine: &mut Machine<P, A>,
+    first: &[u32],
+    goals: &[Goal],
+    limits: &Limits,
+    reduction: &mut Option<Reduction>,
+    progress: &mut dyn FnMut(Progress),
+) -> Searched
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Free<P>,
+{
+    let mut search = Search::new(machine, first, goals, limits, reduction);
+    search.run(progress);
+    search.searched
+}
+
+struct Search<'a, P: Process, A> {
+    machine: &'a mut Machine<P, A>,
+    reduction: &'a mut Option<Reduction>,
+    limits: &'a Limits,
+    /// The goals that are broken if somebody waits at the end, as a set of bits.
+    waiting: u32,
+    level: Frontier,
+    next: Frontier,
+    /// The number of the first state of the level, and of the next.
+    level_begins: usize,
+    next_begins: usize,
+    searched: Searched,
+    began: Instant,
+}
+
+impl<'a, P, A> Search<'a, P, A>
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Free<P>,
+{
+    fn new(
+        machine: &'a mut Machine<P, A>,
+        first: &[u32],
+        goals: &[Goal],
+        limits: &'a Limits,
+        reduction: &'a mut Option<Reduction>,
+    ) -> Self {
+        let mut level = Frontier::default();
+        let fingerprint = machine.fingerprint(first).max(1);
+        level.push(first, fingerprint);
+        let mut visited = Visited::new();
+        visited.shards[shard_of(fingerprint)].get_or_insert(fingerprint, 0);
+        visited.add(0, Act::Tick.pack());
+        let is_about_waiting = |goal: &Goal| matches!(goal, Goal::DeadlockFreedom | Goal::StarvationFreedom);
+        let waiting = (0..).zip(goals).filter(|(_, goal)| is_about_waiting(goal)).fold(0, |bits, (at, _)| bits | 1 << at);
+        let kept = if limits.keep { level.clone() } else { Frontier::default() };
+        let searched = Searched {
+            visited,
+            transitions: 0,
+            depth: 0,
+            complete: false,
+            cyclic: false,
+            breaches: vec![None; goals.len()],
+            kept,
+            seconds: 0.0,
+        };
+        let next = Frontier::default();
+        let began = Instant::now();
+        Search {
+            machine,
+            reduction,
+            limits,
+            waiting,
+            level,
+            next,
+            level_begins: 0,
+            next_begins: 1,
+            searched,
+            began,
+        }
+    }
+
+    fn run(&mut self, progress: &mut dyn FnMut(Progress)) {
+        while self.level.len() > 0 {
+            for begin in (0..self.level.len()).step_by(SLAB) {
+                let slab = begin..(begin + SLAB).min(self.level.len());
+                self.work_through(slab.clone());
+                self.searched.seconds = self.began.elapsed().as_secs_f64();
+                progress(Progress {
+                    states: self.searched.visited.len() as u64,
+                    depth: self.searched.depth,
+                    frontier: (self.level.len() - slab.end + self.next.len()) as u64,
+                    seconds: self.searched.seconds,
+                });
+                if self.is_over() {
+                    return;
+                }
+            }
+            self.searched.depth += u64::from(self.next.len() > 0);
+            if self.limits.keep {
+                self.searched.kept.append(&self.next);
+            }
+            self.level_begins = self.next_begins;
+            self.next_begins = self.searched.visited.len();
+            self.level = std::mem::take(&mut self.next);
+        }
+        self.searched.complete = true;
+    }
+
+    /// Whether to go on is useless, or too much.
+    fn is_over(&self) -> bool {
+        let Searched { breaches, visited, cyclic, .. } = &self.searched;
+        let frontiers = self.level.bytes() + self.next.bytes() + self.searched.kept.bytes();
+        let bytes = (visited.bytes() + frontiers) as u64;
+        (!breaches.is_empty() && breaches.iter().all(Option::is_some))
+            || (self.limits.stop && breaches.iter().any(Option::is_some))
+            || (self.limits.acyclic && *cyclic)
+            || visited.len() as u64 >= self.limits.states.min(u64::from(PROVISIONAL) - 1)
+            || bytes > self.limits.bytes
+    }
+
+    fn work_through(&mut self, slab: Range<usize>) {
+        let mut expanded = self.expand_in_parallel(slab);
+        let deferred: Vec<usize> = expanded.iter().flat_map(|part| part.deferred.iter().copied()).collect();
+        if !deferred.is_empty() {
+            expanded.push(self.expand_deferred(&deferred));
+        }
+        let mut breaches: Vec<_> = expanded.iter().flat_map(|part| part.breaches.iter().copied()).collect();
+        breaches.sort_unstable_by_key(|(_, breach)| *breach);
+        for (violated, breach) in breaches {
+            for (place, known) in self.searched.breaches.iter_mut().enumerate() {
+                if violated & 1 << place != 0 {
+                    known.get_or_insert(breach);
+                }
+            }
+        }
+        self.searched.transitions += expanded.iter().map(|part| part.transitions).sum::<u64>();
+        let winners = self.look_up(&expanded);
+        self.build(&winners);
+    }
+
+    /// How many threads so many things are worth.
+    fn threads_for(&self, things: usize) -> usize {
+        self.limits.threads.min(things / WORTH_A_THREAD).max(1)
+    }
+
+    fn expand_in_parallel(&self, slab: Range<usize>) -> Vec<Expanded> {
+        in_parallel(self.threads_for(slab.len()), slab, |part| {
+            let (mut expanded, mut scratch) = (Expanded::new(), Scratch::default());
+            for place in part {
+                if !self.expand(place, &mut expanded, &mut scratch) {
+                    expanded.deferred.push(place);
+                }
+            }
+            expanded
+        })
+    }
+
+    /// Expands states for which the tables lacked something, which is now provided.
+    fn expand_deferred(&mut self, deferred: &[usize]) -> Expanded {
+        let (mut expanded, mut scratch) = (Expanded::new(), Scratch::default());
+        for &place in deferred {
+            while !self.expand(place, &mut expanded, &mut scratch) {
+                match scratch.need.take() {
+                    Some(need) => self.machine.provide(need),
+                    None => {
+                        let reduction = self.reduction.as_mut().expect("only a reduction lacks anything else");
+                        reduction.provide(self.machine, scratch.lacking.take().expect("it says what it lacks"));
+                    }
+                }
+            }
+        }
+        expanded
+    }
+
+    /// Adds the successors of a state to the candidates; says if nothing was missing in the tables.
+    fn expand(&self, place: usize, expanded: &mut Expanded, scratch: &mut Scratch) -> bool {
+        let (state, fingerprint) = (self.level.state(place), self.level.fingerprints[place]);
+        let number = (self.level_begins + place) as u32;
+        let machine = &*self.machine;
+        machine.actions(state, &mut scratch.actions);
+        if let Some(reduction) = &*self.reduction {
+            let old = |fingerprint: u64| {
+                let seen = self.searched.visited.get(fingerprint.max(1));
+                seen.is_some_and(|seen| (seen as usize) < self.next_begins)
+            };
+            match reduction.ample(machine, state, fingerprint, &scratch.actions, &mut scratch.change, old) {
+                Ok(Some(act)) => scratch.actions = vec![act],
+                Ok(None) => {}
+                Err(lacking) => {
+                    scratch.lacking = Some(lacking);
+                    return false;
+                }
+            }
+        }
+        let broken = machine.broken_at_the_end(state, self.waiting);
+        if broken != 0 {
+            expanded.breaches.push((broken, Breach { state: number, action: None }));
+        }
+        for &act in &scratch.actions {
+            if let Err(need) = machine.follow(state, act, &mut scratch.change) {
+                scratch.need = Some(need);
+                return false;
+            }
+            let action = act.pack();
+            let fingerprint = machine.changed(state, fingerprint, &scratch.change).max(1);
+            expanded.candidates[shard_of(fingerprint)].push(Candidate { fingerprint, parent: place as u32, action });
+            if scratch.change.violated != 0 {
+                let breach = Breach { state: number, action: Some(action) };
+                expanded.breaches.push((scratch.change.violated, breach));
+            }
+        }
+        expanded.transitions += scratch.actions.len() as u64;
+        true
+    }
+
+    /// Puts the candidates that are new into the table, and returns them in the order of their numbers.
+    fn look_up(&mut self, expanded: &[Expanded]) -> Vec<Candidate> {
+        let threads = self.threads_for(expanded.iter().map(|part| part.transitions as usize).sum());
+        let next_begins = self.next_begins as u32;
+        let shards = &mut self.searched.visited.shards;
+        let parts = in_parallel_over(threads, shards, |begin, shards| {
+            let mut found = Vec::new();
+            for (place, shard) in shards.iter_mut().enumerate() {
+                let candidates = expanded.iter().flat_map(|part| &part.candidates[begin + place]);
+                found.push(look_up_in(shard, candidates, next_begins));
+            }
+            found
+        });
+        let mut winners = Vec::new();
+        let mut offsets = Vec::new();
+        for (new, cyclic) in parts.into_iter().flatten() {
+            offsets.push((self.searched.visited.len() + winners.len()) as u32);
+            winners.extend(new);
+            self.searched.cyclic |= cyclic;
+        }
+        let (winners_ref, offsets_ref, first) = (&winners, &offsets, self.searched.visited.len());
+        in_parallel_over(threads, &mut self.searched.visited.shards, |begin, shards| {
+            for (place, shard) in shards.iter_mut().enumerate() {
+                let from = offsets_ref[begin + place] as usize - first;
+                let to = offsets_ref.get(begin + place + 1).map_or(winners_ref.len(), |&next| next as usize - first);
+                for (winner, number) in winners_ref[from..to].iter().zip(offsets_ref[begin + place]..) {
+                    shard.renumber(winner.fingerprint, number);
+                }
+            }
+        });
+        for winner in &winners {
+            self.searched.visited.add(self.level_begins as u32 + winner.parent, winner.action);
+        }
+        winners
+    }
+
+    /// Builds the states that are new, in the order of their numbers.
+    fn build(&mut self, winners: &[Candidate]) {
+        let parts = in_parallel(self.threads_for(winners.len()), 0..winners.len(), |part| {
+            let (mut built, mut change) = (Frontier::default(), Change::default());
+            for winner in &winners[part] {
+                let parent = self.level.state(winner.parent as usize);
+                let followed = self.machine.follow(parent, winner.action.unpack(), &mut change);
+                debug_assert!(followed.is_ok(), "what was followed once can be followed again");
+                let state = self.machine.built(parent, &mut change);
+                debug_assert_eq!(self.machine.fingerprint(&state).max(1), winner.fingerprint, "the changes add up");
+                built.push(&state, winner.fingerprint);
+            }
+            built
+        });
+        for part in &parts {
+            self.next.append(part);
+        }
+    }
+}
+
+/// What a thread uses again and again.
+#[derive(Debug, Default)]
+struct Scratch {
+    actions: Vec<Act>,
+    change: Change,
+    need: Option<super::machine::Need>,
+    lacking: Option<super::reduce::Lacking>,
+}
+
+/// Puts the candidates of a shard that are new into it. Says which, and whether any led back.
+fn look_up_in<'c>(
+    shard: &mut Shard,
+    candidates: impl Iterator<Item = &'c Candidate>,
+    next_begins: u32,
+) -> (Vec<Candidate>, bool) {
+    let (mut new, mut cyclic): (Vec<Candidate>, bool) = (Vec::new(), false);
+    for candidate in candidates {
+        match shard.get_or_insert(candidate.fingerprint, PROVISIONAL | new.len() as u32) {
+            None => new.push(*candidate),
+            Some(number) if number & PROVISIONAL != 0 => {
+                let known = &mut new[(number & !PROVISIONAL) as usize];
+                if (candidate.parent, candidate.action) < (known.parent, known.action) {
+                    *known = *candidate;
+                }
+            }
+            Some(number) => cyclic |= number < next_begins,
+        }
+    }
+    (new, cyclic)
+}
+
+/// Divides a range among threads, in order.
+fn in_parallel<T: Send>(threads: usize, range: Range<usize>, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
+    if threads <= 1 {
+        return vec![work(range)];
+    }
+    let part = range.len().div_ceil(threads);
+    let parts = range.clone().step_by(part).map(|begin| begin..(begin + part).min(range.end));
+    std::thread::scope(|scope| {
+        let (work, mut handles) = (&work, Vec::new());
+        for part in parts {
+            handles.push(scope.spawn(move || work(part)));
+        }
+        handles.into_iter().map(|handle| handle.join().expect("no thread of the search panics")).collect()
+    })
+}
+
+/// Divides a slice among threads, in order; each knows where its part begins.
+fn in_parallel_over<S: Send, T: Send>(
+    threads: usize,
+    things: &mut [S],
+    work: impl Fn(usize, &mut [S]) -> T + Sync,
+) -> Vec<T> {
+    if threads <= 1 {
+        return vec![work(0, things)];
+    }
+    let part = things.len().div_ceil(threads);
+    std::thread::scope(|scope| {
+        let (work, mut handles) = (&work, Vec::new());
+        for (index, things) in things.chunks_mut(part).enumerate() {
+            handles.push(scope.spawn(move || work(index * part, things)));
+        }
+        handles.into_iter().map(|handle| handle.join().expect("no thread of the search panics")).collect()
+    })
+}

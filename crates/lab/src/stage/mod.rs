@@ -1,0 +1,482 @@
+//! Processes, applications and a network of which somebody else decides what happens next.
+//!
+//! A [`Stage`] knows what *may* happen ([`Stage::choices`]) and lets one of it happen ([`Stage::happen`]). The
+//! [explorer](crate::explore) tries every choice, in a packed form of the same state; a [scenario](crate::scenario)
+//! writes them down. Whatever a stage does, it tells as records.
+
+pub mod host;
+pub mod wish;
+
+use std::collections::BTreeSet;
+use std::fmt;
+
+use quorate_core::clock::Number;
+use quorate_core::id::{Id, IdSet};
+use quorate_core::process::{Notice, Process, Ticks};
+use quorate_core::trace::{Label, Record, Recorded, Sequence, What};
+
+use crate::network::Order;
+use crate::property::Causality;
+use crate::time::DELTA;
+use host::{Aftermath, Company, Happening, Host};
+use wish::{Free, Times, Wish};
+
+/// What may happen at all, and how often.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Rules {
+    /// In which order messages arrive.
+    pub order: Order,
+    /// How many ticks a message takes at most, where there is time.
+    pub delay_bound: Option<Ticks>,
+    /// Whether everybody is told of every crash, at some time after it.
+    pub detector: bool,
+    /// Whether an application's message carries a stamp.
+    pub stamped_pokes: bool,
+    /// How often each application asks.
+    pub times: Times,
+    /// Who does not ask, by custom.
+    pub coordinator: Option<Id>,
+    /// Whether the applications call elections, so that somebody has to.
+    pub elects: bool,
+    /// Who has crashed before the run.
+    pub absent: BTreeSet<Id>,
+    /// How often the rest may happen, in all.
+    pub bounds: Bounds,
+    /// Whether it matters whose request is in whose past.
+    pub causal: bool,
+}
+
+/// How often things may happen, in all; or how often they still may.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Bounds {
+    /// Messages of the applications.
+    pub pokes: u32,
+    /// Crashes.
+    pub crashes: u32,
+    /// Returns of those who crashed.
+    pub restarts: u32,
+    /// Losses of a message.
+    pub losses: u32,
+    /// Second arrivals of a message.
+    pub duplicates: u32,
+    /// Withdrawals of a request.
+    pub withdrawals: u32,
+    /// Timers that run out; any number, if none is said.
+    pub timeouts: Option<u32>,
+}
+
+/// A message on its way: of a process, of an application, or of who tells of crashes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Letter<M> {
+    /// From whom; a notice comes from who it is about.
+    pub from: Id,
+    /// To whom.
+    pub to: Id,
+    /// What it says.
+    pub content: Content<M>,
+    /// Whose requests were in the sender's past, where that matters.
+    pub past: IdSet,
+    /// How long it has been on its way, where there is time.
+    pub age: Ticks,
+}
+
+/// What a letter says.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Content<M> {
+    /// A message of the algorithm.
+    Message(M),
+    /// A message of the application, with the sender's stamp.
+    Poke(Option<Number>),
+    /// News of a process.
+    Notice(Notice),
+}
+
+impl<M: Clone> Letter<M> {
+    /// What befalls the process that gets it.
+    pub fn arrival<P: Process<Message = M>>(&self) -> Happening<P> {
+        match &self.content {
+            Content::Message(message) => Happening::Receive { from: self.from, message: message.clone() },
+            Content::Poke(stamp) => Happening::Hear { stamp: *stamp },
+            Content::Notice(notice) => Happening::Notice(*notice),
+        }
+    }
+
+    /// Whether it waits for those that were sent before it.
+    pub fn is_ordered(&self, order: Order) -> bool {
+        order == Order::Fifo && matches!(self.content, Content::Message(_))
+    }
+}
+
+/// Something that may happen next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Choice<P: Process> {
+    /// An application wants something.
+    Wish(Id, Wish),
+    /// The letter at this place arrives, and if it is kept it will arrive again.
+    Deliver {
+        /// Its place among those on their way.
+        place: usize,
+        /// Whether it will arrive again.
+        keep: bool,
+    },
+    /// The letter at this place is lost.
+    Lose(usize),
+    /// The application of the first sends a message to the second.
+    Poke(Id, Id),
+    /// A timer runs out.
+    Timeout(Id, P::Timer),
+    /// A process crashes.
+    Crash(Id),
+    /// A process comes back.
+    Restart(Id),
+    /// A tick of time passes.
+    Tick,
+}
+
+/// Processes, applications and a network, at some moment.
+#[derive(Clone, Debug)]
+pub struct Stage<P: Process, A> {
+    rules: Rules,
+    company: Company<P>,
+    hosts: Vec<Host<P, A>>,
+    letters: Vec<(Sequence, Letter<P::Message>)>,
+    left: Bounds,
+    causality: Causality,
+    /// Whether an election is still to be called, as none was since the beginning or the last crash.
+    uncalled: bool,
+    sequence: Sequence,
+    steps: u64,
+}
+
+/// What of a stage matters for what may happen next: everything but the names of letters and the number of steps.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Situation<P: Process, A> {
+    hosts: Vec<Host<P, A>>,
+    /// In any order, equal ones beside each other; with FIFO channels, in order on each channel.
+    letters: Vec<Letter<P::Message>>,
+    left: Bounds,
+    causality: Causality,
+    uncalled: bool,
+}
+
+impl<P, A> Stage<P, A>
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Free<P>,
+{
+    /// A stage on which everybody who is not absent has started, and what was recorded of that.
+    pub fn new(company: Company<P>, rules: Rules) -> (Stage<P, A>, Vec<Record>) {
+        let n = company.group.n;
+        let hosts = Id::all(n).map(|id| Host::new(id, &company, rules.times_of(id, n))).collect();
+        let left = rules.bounds;
+        let uncalled = rules.elects;
+        let mut stage = Stage {
+            rules,
+            company,
+            hosts,
+            letters: Vec::new(),
+            left,
+            causality: Causality::default(),
+            uncalled,
+            sequence: 0,
+            steps: 0,
+        };
+        let mut records = Vec::new();
+        for id in stage.rules.absent.clone() {
+            stage.befall(id, Happening::Crash, &mut records);
+        }
+        for id in Id::all(n) {
+            if stage.hosts[id.index()].is_alive() {
+                stage.befall(id, Happening::Start, &mut records);
+                stage.tell_of_the_dead(id);
+            }
+        }
+        (stage, records)
+    }
+
+    /// How many processes there are.
+    pub fn n(&self) -> u32 {
+        self.company.group.n
+    }
+
+    /// A host.
+    pub fn host(&self, id: Id) -> &Host<P, A> {
+        &self.hosts[id.index()]
+    }
+
+    /// The letters on their way, each with its name, in the order in which they were sent.
+    pub fn letters(&self) -> &[(Sequence, Letter<P::Message>)] {
+        &self.letters
+    }
+
+    /// Whether nothing that has to happen is left: no letter, nobody inside, no armed timer, no election to call.
+    pub fn is_quiet(&self) -> bool {
+        let idle = |host: &Host<P, A>| !host.wishes().contains(&Wish::Exit) && host.armed().next().is_none();
+        self.letters.is_empty() && !self.uncalled && self.hosts.iter().all(idle)
+    }
+
+    /// What of it matters for what may happen next.
+    pub fn situation(&self) -> Situation<P, A>
+    where
+        P::Message: fmt::Debug,
+    {
+        let mut letters: Vec<_> = self.letters.iter().map(|(_, letter)| letter.clone()).collect();
+        // A stable sort by channel keeps each channel's order; where order does not matter, by everything.
+        letters.sort_by_cached_key(|letter| {
+            let free = !letter.is_ordered(self.rules.order);
+            (free, letter.from, letter.to, if free { format!("{letter:?}") } else { String::new() })
+        });
+        Situation {
+            hosts: self.hosts.clone(),
+            letters,
+            left: self.left,
+            causality: self.causality.clone(),
+            uncalled: self.uncalled,
+        }
+    }
+
+    /// Everything that may happen next.
+    pub fn choices(&self) -> Vec<Choice<P>> {
+        let mut choices = Vec::new();
+        for (id, host) in Id::all(self.n()).zip(&self.hosts) {
+            let allowed = |wish: &Wish| *wish != Wish::Withdraw || self.left.withdrawals > 0;
+            choices.extend(host.wishes().into_iter().filter(allowed).map(|wish| Choice::Wish(id, wish)));
+            if self.left.timeouts != Some(0) {
+                choices.extend(host.ripe().map(|timer| Choice::Timeout(id, timer.clone())));
+            }
+            if host.is_alive() && self.left.crashes > 0 {
+                choices.push(Choice::Crash(id));
+            }
+            if !host.is_alive() && self.left.restarts > 0 {
+                choices.push(Choice::Restart(id));
+            }
+            if host.is_alive() && self.left.pokes > 0 && self.causality.knows_any(id) {
+                choices.extend(id.others(self.n()).map(|to| Choice::Poke(id, to)));
+            }
+        }
+        for place in (0..self.letters.len()).filter(|&place| self.is_next(place)) {
+            choices.push(Choice::Deliver { place, keep: false });
+            if matches!(self.letters[place].1.content, Content::Message(_)) {
+                if self.left.duplicates > 0 {
+                    choices.push(Choice::Deliver { place, keep: true });
+                }
+                if self.left.losses > 0 {
+                    choices.push(Choice::Lose(place));
+                }
+            }
+        }
+        if self.may_tick() {
+            choices.push(Choice::Tick);
+        }
+        choices
+    }
+
+    /// Whether the letter at this place waits for no other.
+    pub fn is_next(&self, place: usize) -> bool {
+        let (_, letter) = &self.letters[place];
+        let same_channel = |(_, other): &(Sequence, Letter<P::Message>)| {
+            other.is_ordered(self.rules.order) && other.from == letter.from && other.to == letter.to
+        };
+        !letter.is_ordered(self.rules.order) || !self.letters[..place].iter().any(same_channel)
+    }
+
+    /// Whether time may pass: there is time, something waits for it, and nothing is due before.
+    fn may_tick(&self) -> bool {
+        self.rules.delay_bound.is_some_and(|bound| {
+            let waits = !self.letters.is_empty() || self.hosts.iter().any(|host| host.armed().next().is_some());
+            let due = self.letters.iter().any(|(_, letter)| letter.age >= bound)
+                || self.hosts.iter().any(Host::is_overdue);
+            waits && !due
+        })
+    }
+
+    /// Lets something happen, which is one of the [choices](Self::choices), and says what was recorded of it.
+    pub fn happen(&mut self, choice: Choice<P>) -> Vec<Record> {
+        self.steps += 1;
+        let mut records = Vec::new();
+        match choice {
+            Choice::Wish(id, wish) => {
+                match wish {
+                    Wish::Withdraw => self.left.withdrawals -= 1,
+                    Wish::Call => self.uncalled = false,
+                    Wish::Enter | Wish::Exit => {}
+                }
+                self.befall(id, Happening::Wish(wish), &mut records);
+            }
+            Choice::Deliver { place, keep } => self.deliver(place, keep, &mut records),
+            Choice::Lose(place) => {
+                self.left.losses -= 1;
+                let (sequence, letter) = self.letters.remove(place);
+                self.record_loss(sequence, &letter, &mut records);
+            }
+            Choice::Poke(from, to) => self.poke(from, to, &mut records),
+            Choice::Timeout(id, timer) => {
+                self.left.timeouts = self.left.timeouts.map(|left| left - 1);
+                self.befall(id, Happening::Timeout(timer), &mut records);
+            }
+            Choice::Crash(id) => {
+                self.left.crashes -= 1;
+                self.crash(id, &mut records);
+            }
+            Choice::Restart(id) => {
+                self.left.restarts -= 1;
+                self.restart(id, &mut records);
+            }
+            Choice::Tick => {
+                for id in Id::all(self.n()) {
+                    self.befall(id, Happening::Tick, &mut records);
+                }
+                for (_, letter) in &mut self.letters {
+                    letter.age += 1;
+                }
+            }
+        }
+        records
+    }
+
+    fn deliver(&mut self, place: usize, keep: bool, records: &mut Vec<Record>) {
+        let (sequence, letter) = if keep {
+            self.left.duplicates -= 1;
+            self.letters[place].clone()
+        } else {
+            self.letters.remove(place)
+        };
+        let (from, to) = (letter.from, letter.to);
+        if !self.hosts[to.index()].is_alive() {
+            return self.record_loss(sequence, &letter, records);
+        }
+        let what = match &letter.content {
+            Content::Message(message) => Some(What::Received { from, sequence, label: Label::of(message) }),
+            Content::Poke(_) => Some(What::Heard { from, sequence }),
+            Content::Notice(_) => None,
+        };
+        if let Some(what) = what {
+            self.causality.learn(to, &letter.past);
+            records.push(self.record(to, what));
+        }
+        self.befall(to, letter.arrival(), records);
+    }
+
+    fn poke(&mut self, from: Id, to: Id, records: &mut Vec<Record>) {
+        self.left.pokes = self.left.pokes.saturating_sub(1);
+        self.sequence += 1;
+        let stamp = self.rules.stamped_pokes.then(|| self.hosts[from.index()].stamp());
+        let past = self.causality.known_to(from);
+        let letter = Letter { from, to, content: Content::Poke(stamp), past, age: 0 };
+        records.push(self.record(from, What::Poked { to, sequence: self.sequence }));
+        if !self.is_gone(to) {
+            self.letters.push((self.sequence, letter));
+        }
+    }
+
+    fn crash(&mut self, id: Id, records: &mut Vec<Record>) {
+        self.befall(id, Happening::Crash, records);
+        self.letters.retain(|(_, letter)| !matches!(letter.content, Content::Notice(_)) || letter.to != id);
+        if self.rules.detector {
+            self.tell_everybody(Notice::Suspect(id), id);
+        } else {
+            self.uncalled |= self.rules.elects;
+        }
+        self.drop_letters_to_the_gone(records);
+    }
+
+    fn restart(&mut self, id: Id, records: &mut Vec<Record>) {
+        self.befall(id, Happening::Restart, records);
+        // Who has not heard of the crash yet hears only of the return.
+        self.letters.retain(|(_, letter)| letter.content != Content::Notice(Notice::Suspect(id)));
+        if self.rules.detector {
+            self.tell_everybody(Notice::Trust(id), id);
+            self.tell_of_the_dead(id);
+        }
+        self.drop_letters_to_the_gone(records);
+    }
+
+    fn tell_everybody(&mut self, notice: Notice, about: Id) {
+        for to in about.others(self.n()).filter(|to| self.hosts[to.index()].is_alive()) {
+            self.letters.push((0, Letter::notice(about, to, notice)));
+        }
+    }
+
+    fn tell_of_the_dead(&mut self, to: Id) {
+        if self.rules.detector {
+            for dead in to.others(self.n()).filter(|id| !self.hosts[id.index()].is_alive()) {
+                self.letters.push((0, Letter::notice(dead, to, Notice::Suspect(dead))));
+            }
+        }
+    }
+
+    /// Whether nothing will ever happen to this process again.
+    fn is_gone(&self, id: Id) -> bool {
+        self.hosts.get(id.index()).is_none_or(|host| !host.is_alive() && self.left.restarts == 0)
+    }
+
+    fn drop_letters_to_the_gone(&mut self, records: &mut Vec<Record>) {
+        let (gone, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.letters).into_iter().partition(|(_, letter)| self.is_gone(letter.to));
+        self.letters = kept;
+        for (sequence, letter) in gone {
+            self.record_loss(sequence, &letter, records);
+        }
+    }
+
+    fn record_loss(&self, sequence: Sequence, letter: &Letter<P::Message>, records: &mut Vec<Record>) {
+        match &letter.content {
+            Content::Message(message) => {
+                let what = What::Lost { to: letter.to, sequence, label: Label::of(message) };
+                records.push(self.record(letter.from, what));
+            }
+            Content::Poke(_) | Content::Notice(_) => {}
+        }
+    }
+
+    /// Lets something befall a host, and sends what comes of it.
+    fn befall(&mut self, id: Id, happening: Happening<P>, records: &mut Vec<Record>) {
+        let Aftermath { sends, records: happened } =
+            self.hosts[id.index()].befall(id, happening, &self.company);
+        let mut sends = sends.into_iter();
+        for what in happened {
+            if self.rules.causal && self.causality.observe(id, &what).is_some() {
+                for (_, letter) in &mut self.letters {
+                    letter.past.remove(id);
+                }
+            }
+            match what {
+                What::Sent { to, label, .. } => {
+                    let (_, message) = sends.next().expect("there is a record for each message that is sent");
+                    self.send(id, to, message, label, records);
+                }
+                what => records.push(self.record(id, what)),
+            }
+        }
+    }
+
+    fn send(&mut self, from: Id, to: Id, message: P::Message, label: Label, records: &mut Vec<Record>) {
+        self.sequence += 1;
+        let sequence = self.sequence;
+        records.push(self.record(from, What::Sent { to, sequence, label: label.clone() }));
+        if self.is_gone(to) {
+            records.push(self.record(from, What::Lost { to, sequence, label }));
+        } else {
+            let past = self.causality.known_to(from);
+            self.letters.push((sequence, Letter { from, to, content: Content::Message(message), past, age: 0 }));
+        }
+    }
+
+    fn record(&self, process: Id, what: What) -> Record {
+        Record { at: self.steps * DELTA, process, what }
+    }
+}
+
+impl Rules {
+    /// How often this application asks.
+    pub fn times_of(&self, id: Id, n: u32) -> Times {
+        if n > 1 && self.coordinator == Some(id) { Times::AtMost(0) } else { self.times }
+    }
+}
+
+impl<M> Letter<M> {
+    /// News of a process.
+    pub fn notice(about: Id, to: Id, notice: Notice) -> Letter<M> {
+        Letter { from: about, to, content: Content::Notice(notice), past: IdSet::new(), age: 0 }
+    }
+}
