@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`experiment`] | **start here**: an algorithm by name or type, a plan, a report |
+//! | [`subject`] | the algorithm that something is about, by name or type |
 //! | [`simulate`] | one run: discrete events, determined by a seed |
 //! | [`world`], [`network`], [`application`] | the processes; the channels between them; what their applications do |
 //! | [`property`] | what is demanded of a run, one small automaton each |
@@ -27,6 +28,7 @@ pub mod property;
 pub mod random;
 pub mod report;
 pub mod simulate;
+pub mod subject;
 pub mod time;
 pub mod violation;
 pub mod world;
