@@ -14,9 +14,12 @@
 //! | [`conversation`] | a run in words |
 //! | [`violation`] | majority voting's chance of letting two in |
 //! | [`agenda`], [`random`], [`time`] | what is due next; seeded chance; ticks and δ |
+//! | `command`, `main` (feature `command`) | the laboratory on the command line, for any algorithm |
 
 pub mod agenda;
 pub mod application;
+#[cfg(feature = "command")]
+pub mod command;
 pub mod compare;
 pub mod conversation;
 pub mod cost;
@@ -32,3 +35,6 @@ pub mod subject;
 pub mod time;
 pub mod violation;
 pub mod world;
+
+#[cfg(feature = "command")]
+pub use command::{main, main_election};
