@@ -46,7 +46,8 @@ fn run(subject: &impl Subject, command: Command, terminal: &mut Terminal) -> Res
 
 /// The laboratory as a program about a mutual exclusion algorithm: the commands of `quorate`, without a name to give.
 ///
-/// ```ignore
+/// ```no_run
+/// # use quorate_core::mutex::Central as Mine;
 /// fn main() -> std::process::ExitCode {
 ///     quorate_lab::main::<Mine>()
 /// }
@@ -56,6 +57,13 @@ pub fn main<M: Mutex>() -> ExitCode {
 }
 
 /// The same as a program about an election.
+///
+/// ```no_run
+/// # use quorate_core::election::Bully as Mine;
+/// fn main() -> std::process::ExitCode {
+///     quorate_lab::main_election::<Mine>()
+/// }
+/// ```
 pub fn main_election<E: Election>() -> ExitCode {
     start(&OfElection::<E>::new())
 }
