@@ -1,42 +1,27 @@
 //! What the command takes. Help texts, completions and man pages are made from this.
 
 use std::path::PathBuf;
-use std::process::ExitCode;
 
 use clap::builder::PossibleValuesParser;
-use clap::error::ErrorKind;
 use clap::{Args, Parser, Subcommand};
 use quorate_core::catalog::ENTRIES;
-use quorate_core::clock::Number;
-use quorate_core::id::Id;
 use quorate_core::mutex::voting_set::SetsKind;
-use quorate_core::process::Ticks;
-use quorate_lab::application::Workload;
-use quorate_lab::network::{Delay, Order, Partition};
-use quorate_lab::simulate::Fault;
-
-use crate::{output, parse};
+use quorate_lab::command::output::Form;
+use quorate_lab::command::program::{EXIT_CODES, WIDTH};
+use quorate_lab::command::{parse, sim};
 
 /// Distributed mutual exclusion and leader election, from the textbook to production.
 ///
 /// The classic algorithms, each as one state machine: simulated under faults, measured, and compared with what the
 /// literature says of it. Times are in δ, the unit of message delays; processes are numbered 1 to n.
 #[derive(Parser, Debug)]
-#[command(name = "quorate", version, max_term_width = 100)]
-#[command(
-    after_help = "Exit codes: 0 fine, 1 failed, 2 usage, 10 safety violated, 11 liveness violated, 12 not decided."
-)]
+#[command(name = "quorate", version, max_term_width = WIDTH, after_help = EXIT_CODES)]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
 
-    /// Print JSON, for programs
-    #[arg(long, global = true, display_order = 900)]
-    pub(crate) json: bool,
-
-    /// Show no progress and no warnings
-    #[arg(long, short, global = true, display_order = 901)]
-    pub(crate) quiet: bool,
+    #[command(flatten)]
+    pub(crate) form: Form,
 }
 
 #[derive(Subcommand, Debug)]
@@ -67,144 +52,15 @@ fn algorithm_names() -> PossibleValuesParser {
     PossibleValuesParser::new(ENTRIES.iter().map(|entry| entry.name))
 }
 
-/// When to show what was said.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Conversation {
-    /// When the run is short.
-    Auto,
-    /// Whatever its length.
-    Always,
-    /// Not at all.
-    Never,
-}
-
-/// Run an algorithm once, by a seed: the conversation, costs and verdicts.
-///
-/// The same seed and options give the same run. Times are in δ, the unit of --delay. What the algorithm does not
-/// promise is reported, not failed. A promise that breaks decides the exit code, also where the run breaks an
-/// assumption of the algorithm; a warning says which.
+// Undocumented, so that its help is that of what it contains.
 #[derive(Args, Debug)]
 pub(crate) struct Sim {
     /// The algorithm; `quorate algorithms` describes them
     #[arg(value_parser = algorithm_names(), hide_possible_values = true)]
     pub(crate) algorithm: String,
 
-    /// How many processes, the coordinator included
-    #[arg(short, value_name = "N", default_value_t = 5, allow_negative_numbers = true,
-          value_parser = parse::group_size)]
-    pub(crate) n: u32,
-
-    /// No request beyond this many, in all, is made [default: 20]
-    #[arg(long, help_heading = "Workload", value_name = "E", allow_negative_numbers = true,
-          value_parser = parse::count)]
-    pub(crate) entries: Option<u64>,
-
-    /// Determines everything that is left to chance
-    #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = parse::seed)]
-    pub(crate) seed: u64,
-
-    /// How long messages take: constant:T, uniform:T..T, exponential:MEAN or per-link:T..T
-    #[arg(long, help_heading = "Network", value_name = "DELAY", default_value = "constant:1",
-          value_parser = parse::delay)]
-    pub(crate) delay: Delay,
-
-    /// Whether messages between two processes arrive in order; by default if the algorithm needs it
-    #[arg(long, help_heading = "Network", value_name = "fifo|any", value_parser = parse::order)]
-    pub(crate) order: Option<Order>,
-
-    /// Who asks when: alone, contended, poisson:RATE or causal [default: contended]
-    #[arg(long, help_heading = "Workload", value_name = "WORKLOAD", value_parser = parse::workload)]
-    pub(crate) workload: Option<Workload>,
-
-    /// Requests of processes at times, in place of a workload; who still waits or is inside does not ask
-    #[arg(long, help_heading = "Workload", value_name = "ID@TIME[,…]", value_delimiter = ',',
-          value_parser = parse::id_at, conflicts_with = "workload")]
-    pub(crate) ask: Vec<(Id, Ticks)>,
-
-    /// What the Lamport clock of a process shows at first; its first request carries one more
-    #[arg(long, help_heading = "Workload", value_name = "ID=NUMBER[,…]", value_delimiter = ',',
-          value_parser = parse::clock)]
-    pub(crate) clock: Vec<(Id, Number)>,
-
-    /// How long each stays inside [default: 1]
-    #[arg(long, help_heading = "Workload", value_name = "TIME", allow_negative_numbers = true,
-          value_parser = parse::time)]
-    pub(crate) cs: Option<Ticks>,
-
-    /// The chance that a request is taken back, after up to 4 δ [default: 0]
-    #[arg(long, help_heading = "Workload", value_name = "P", allow_negative_numbers = true,
-          value_parser = parse::probability)]
-    pub(crate) withdraw: Option<f64>,
-
-    /// The chance that a message is lost
-    #[arg(long, help_heading = "Network", value_name = "P", allow_negative_numbers = true, default_value_t = 0.0,
-          value_parser = parse::probability)]
-    pub(crate) loss: f64,
-
-    /// The chance that a message arrives twice
-    #[arg(long, help_heading = "Network", value_name = "P", allow_negative_numbers = true, default_value_t = 0.0,
-          value_parser = parse::probability)]
-    pub(crate) duplicate: f64,
-
-    /// Processes crash at times, or are dead from the beginning
-    #[arg(long, help_heading = "Faults and time", value_name = "ID[@TIME][,…]", value_delimiter = ',',
-          value_parser = parse::crash)]
-    pub(crate) crash: Vec<Fault>,
-
-    /// Crashed processes begin another life
-    #[arg(long, help_heading = "Faults and time", value_name = "ID@TIME[,…]", value_delimiter = ',',
-          value_parser = parse::restart)]
-    pub(crate) restart: Vec<Fault>,
-
-    /// Processes do nothing for a while, and then go on as if nothing had been
-    #[arg(long, help_heading = "Faults and time", value_name = "ID@FROM..TO[,…]", value_delimiter = ',',
-          value_parser = parse::pause)]
-    pub(crate) pause: Vec<Fault>,
-
-    /// The network is cut for a while, as in 1,2/3@10..20; all who are not named are one more part. What is sent across
-    /// the cut meanwhile is held back, and arrives after it; nothing is lost. Repeat for more
-    #[arg(long, help_heading = "Network", value_name = "PARTS@FROM..TO", value_parser = parse::partition)]
-    pub(crate) partition: Vec<Partition>,
-
-    /// Clocks are off by up to this many parts per million
-    #[arg(long, help_heading = "Faults and time", value_name = "PPM", default_value_t = 0,
-          allow_negative_numbers = true, value_parser = parse::drift)]
-    pub(crate) drift: u32,
-
-    /// What the processes take for the longest delay; by default the truth, or 8 means where there is none
-    #[arg(long, help_heading = "Faults and time", value_name = "TIME", allow_negative_numbers = true,
-          value_parser = parse::time)]
-    pub(crate) bound: Option<Ticks>,
-
-    /// Whether a perfect failure detector tells everybody of crashes; by default if the algorithm needs it
-    #[arg(long, help_heading = "Faults and time", value_name = "none|perfect", value_parser = parse::detector)]
-    pub(crate) detector: Option<bool>,
-
-    /// The voting sets, for algorithms that have them: grid, plane or best
-    #[arg(long, help_heading = "Algorithm", value_name = "KIND", value_parser = ["grid", "plane", "best"],
-          hide_possible_values = true)]
-    pub(crate) sets: Option<String>,
-
-    /// An option of the algorithm; repeat for more
-    #[arg(long, help_heading = "Algorithm", value_name = "KEY=VALUE", value_parser = parse::option)]
-    pub(crate) option: Vec<(String, String)>,
-
-    /// Who starts an election, at the beginning or at a time; by default the smallest that lives
-    #[arg(long, help_heading = "Algorithm", value_name = "ID[@TIME][,…]", value_delimiter = ',',
-          value_parser = parse::starter)]
-    pub(crate) starter: Vec<(Id, Ticks)>,
-
-    /// Whether to show what was said: auto (when the run is short), always or never
-    #[arg(long, value_name = "WHEN", default_value = "auto", value_parser = parse::conversation)]
-    pub(crate) conversation: Conversation,
-
-    /// Stop at this time at the latest
-    #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = parse::time)]
-    pub(crate) until: Option<Ticks>,
-
-    /// Write every record as a line of JSON into a file; times are in millionths of δ
-    #[arg(long, value_name = "FILE")]
-    pub(crate) trace: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) run: sim::Arguments,
 }
 
 /// All algorithms side by side: published costs beside measured ones.
@@ -276,30 +132,4 @@ pub(crate) struct Violation {
     /// Determines the simulation
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = parse::seed)]
     pub(crate) seed: u64,
-}
-
-/// The arguments of this process; or, when there is nothing more to do, the exit code.
-pub(crate) fn parse() -> Result<Arguments, ExitCode> {
-    Arguments::try_parse().map_err(|error| match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            // Nobody is left to tell if this fails.
-            let _ = error.print();
-            ExitCode::from(u8::from(error.use_stderr()) * 2)
-        }
-        _ => {
-            output::tell(&one_line(&error.render().to_string()));
-            ExitCode::from(2)
-        }
-    })
-}
-
-/// An error of the parser as one line: without the reminder of the usage, which `--help` shows, and without guesses at
-/// what else an argument could be.
-fn one_line(rendered: &str) -> String {
-    let told = rendered
-        .lines()
-        .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))
-        .filter(|line| !line.trim_start().starts_with("tip: to pass"));
-    let words: Vec<&str> = told.flat_map(str::split_whitespace).collect();
-    words.join(" ").trim_start_matches("error: ").replace(" tip: ", "; ")
 }

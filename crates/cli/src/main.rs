@@ -2,34 +2,29 @@
 
 mod arguments;
 mod command;
-mod failure;
-mod output;
-mod parse;
 
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
-use failure::Failure;
-use output::Terminal;
+use clap::CommandFactory;
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::Terminal;
+use quorate_lab::command::{program, sim};
+use quorate_lab::subject::Named;
 
 fn main() -> ExitCode {
-    let arguments = match arguments::parse() {
+    let arguments: Arguments = match program::arguments(Arguments::command()) {
         Ok(arguments) => arguments,
         Err(code) => return code,
     };
-    let mut terminal = Terminal::new(arguments.json, arguments.quiet);
-    match run(arguments, &mut terminal) {
-        Ok(code) => code,
-        Err(failure) => {
-            output::tell(&failure.to_string());
-            failure.exit_code()
-        }
-    }
+    let mut terminal = Terminal::new("quorate", arguments.form);
+    let result = run(arguments.command, &mut terminal);
+    terminal.conclude(result)
 }
 
-fn run(arguments: Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    match arguments.command {
-        Command::Sim(sim) => command::sim::run(&sim, terminal),
+fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    match command {
+        Command::Sim(chosen) => sim::run(&Named::new(&chosen.algorithm)?, &chosen.run, terminal),
         Command::Compare(compare) => command::compare::run(&compare, terminal),
         Command::Algorithms(algorithms) => command::algorithms::run(&algorithms, terminal),
         Command::VotingSets(sets) => command::voting_sets::run(&sets, terminal),

@@ -21,6 +21,11 @@ fn sources(directory: &Path) -> Vec<(PathBuf, String)> {
     found
 }
 
+/// All Rust files of the workspace.
+fn all_sources() -> Vec<(PathBuf, String)> {
+    ["crates", "examples"].map(|directory| sources(&root().join(directory))).concat()
+}
+
 /// The part of a file before its unit tests.
 fn code(text: &str) -> &str {
     text.split("#[cfg(test)]\nmod tests").next().unwrap_or(text)
@@ -28,7 +33,7 @@ fn code(text: &str) -> &str {
 
 #[test]
 fn every_file_says_what_it_is_for_and_is_short_enough_to_read() {
-    let sources = sources(&root().join("crates"));
+    let sources = all_sources();
     assert!(sources.len() > 50);
     for (path, text) in sources {
         assert!(text.starts_with("//! "), "{} does not open with what it is for", path.display());
@@ -40,7 +45,7 @@ fn every_file_says_what_it_is_for_and_is_short_enough_to_read() {
 #[test]
 fn nothing_is_left_undone_or_silenced() {
     let this = Path::new("tidy.rs");
-    for (path, text) in sources(&root().join("crates")) {
+    for (path, text) in all_sources() {
         for forbidden in ["#[allow(", "#![allow(", "todo!(", "unimplemented!(", "dbg!(", "#[ignore", "FIXME", "XXX"] {
             assert!(path.ends_with(this) || !text.contains(forbidden), "{} contains {forbidden}", path.display());
         }
@@ -54,6 +59,17 @@ fn the_core_is_pure_and_names_every_message() {
         for forbidden in ["std::", "_ => {}", "_ => ()"] {
             let used = code.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(forbidden));
             assert!(!used, "{} contains {forbidden}", path.display());
+        }
+    }
+}
+
+#[test]
+fn libraries_print_nothing_but_in_the_laboratorys_commands() {
+    let libraries = ["crates/core/src", "crates/lab/src"].map(|library| sources(&root().join(library))).concat();
+    let commands = root().join("crates/lab/src/command");
+    for (path, text) in libraries.iter().filter(|(path, _)| !path.starts_with(&commands)) {
+        for forbidden in ["print!(", "println!(", "stdout()", "stderr()", "ExitCode", "process::exit"] {
+            assert!(!text.contains(forbidden), "{} contains {forbidden}", path.display());
         }
     }
 }
@@ -76,7 +92,7 @@ fn an_algorithm_opens_with_itself_in_prose() {
 
 #[test]
 fn lines_fit_the_window() {
-    for (path, text) in sources(&root().join("crates")) {
+    for (path, text) in all_sources() {
         let long = text.lines().position(|line| line.chars().count() > 120 && !line.contains("//! |"));
         assert!(long.is_none(), "{}:{} is longer than 120 characters", path.display(), long.unwrap_or(0) + 1);
     }

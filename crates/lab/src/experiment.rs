@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use quorate_core::catalog::{Entry, Family, Property, UnknownAlgorithm, Visitor, visit};
+use quorate_core::catalog::{Entry, Family, Property, UnknownAlgorithm, Visitor};
 use quorate_core::clock::Fence;
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
@@ -22,6 +22,7 @@ use crate::observer::{Observer, Outcome, Watch};
 use crate::property::of_family;
 use crate::report::Report;
 use crate::simulate::{self, Fault, Plan, last_change};
+use crate::subject::{Named, Subject};
 use crate::time::{DELTA, delta_text};
 use crate::world::Create;
 
@@ -129,6 +130,11 @@ pub enum ExperimentError {
 impl Experiment {
     /// Runs the algorithm of this name.
     pub fn run(&self, algorithm: &str, spectators: Spectators<'_>) -> Result<Report, ExperimentError> {
+        self.run_subject(&Named::new(algorithm)?, spectators)
+    }
+
+    /// Runs an algorithm, however it was chosen.
+    pub fn run_subject(&self, subject: &impl Subject, spectators: Spectators<'_>) -> Result<Report, ExperimentError> {
         struct Run<'a, 'b>(&'a Experiment, Spectators<'b>);
         impl Visitor for Run<'_, '_> {
             type Output = Result<Report, ExperimentError>;
@@ -142,7 +148,7 @@ impl Experiment {
                 self.0.run_detector::<D>(self.1)
             }
         }
-        visit(algorithm, Run(self, spectators))?
+        subject.visit(Run(self, spectators))
     }
 
     /// Runs a mutual exclusion algorithm.

@@ -4,6 +4,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`experiment`] | **start here**: an algorithm by name or type, a plan, a report |
+//! | [`subject`] | the algorithm that something is about, by name or type |
 //! | [`simulate`] | one run: discrete events, determined by a seed |
 //! | [`world`], [`network`], [`application`] | the processes; the channels between them; what their applications do |
 //! | [`property`] | what is demanded of a run, one small automaton each |
@@ -13,9 +14,12 @@
 //! | [`conversation`] | a run in words |
 //! | [`violation`] | majority voting's chance of letting two in |
 //! | [`agenda`], [`random`], [`time`] | what is due next; seeded chance; ticks and δ |
+//! | `command`, `main` (feature `command`) | the laboratory on the command line, for any algorithm |
 
 pub mod agenda;
 pub mod application;
+#[cfg(feature = "command")]
+pub mod command;
 pub mod compare;
 pub mod conversation;
 pub mod cost;
@@ -29,6 +33,10 @@ pub mod random;
 pub mod report;
 pub mod simulate;
 pub mod stage;
+pub mod subject;
 pub mod time;
 pub mod violation;
 pub mod world;
+
+#[cfg(feature = "command")]
+pub use command::{main, main_election};

@@ -8,8 +8,8 @@ use quorate_lab::compare::measure_name;
 use serde_json::{Value, json};
 
 use crate::arguments::Algorithms;
-use crate::failure::Failure;
-use crate::output::{HEADING, Table, Terminal, styled};
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::{HEADING, Table, Terminal, styled};
 
 pub(crate) fn run(arguments: &Algorithms, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let chosen = match &arguments.algorithm[..] {

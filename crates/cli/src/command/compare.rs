@@ -8,8 +8,8 @@ use serde_json::json;
 
 use super::algorithms::documents;
 use crate::arguments::Compare;
-use crate::failure::Failure;
-use crate::output::{BAD, HEADING, Table, Terminal, number, styled};
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::{BAD, HEADING, Table, Terminal, number, styled};
 
 pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let steps = ENTRIES.len() * arguments.n.len();

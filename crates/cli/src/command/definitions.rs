@@ -7,8 +7,8 @@ use std::process::ExitCode;
 use clap::CommandFactory;
 
 use crate::arguments::Arguments;
-use crate::failure::Failure;
-use crate::output::Terminal;
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::Terminal;
 
 pub(crate) fn completions(shell: clap_complete::Shell, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();

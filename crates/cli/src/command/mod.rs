@@ -3,6 +3,5 @@
 pub(crate) mod algorithms;
 pub(crate) mod compare;
 pub(crate) mod definitions;
-pub(crate) mod sim;
 pub(crate) mod violation;
 pub(crate) mod voting_sets;

@@ -7,8 +7,8 @@ use quorate_lab::violation::Voting;
 use serde_json::json;
 
 use crate::arguments::Violation;
-use crate::failure::Failure;
-use crate::output::{Table, Terminal, number};
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::{Table, Terminal, number};
 
 pub(crate) fn run(arguments: &Violation, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let voting = Voting::new(arguments.coordinators, arguments.votes, arguments.uptime, arguments.reset)?;

@@ -8,8 +8,8 @@ use quorate_core::mutex::voting_set::VotingSets;
 use serde_json::json;
 
 use crate::arguments::VotingSetsArguments;
-use crate::failure::Failure;
-use crate::output::{BAD, GOOD, Table, Terminal, styled};
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::{BAD, GOOD, Table, Terminal, styled};
 
 pub(crate) fn run(arguments: &VotingSetsArguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let Some(sets) = VotingSets::new(arguments.kind, arguments.n) else {

@@ -68,12 +68,9 @@ impl Budget {
         match cost {
             Cost::Nothing | Cost::Call => true,
             Cost::Timeout => (self.0 >> TIMEOUTS_AT) & 127 != 0,
-            Cost::Poke
-            | Cost::Crash
-            | Cost::Restart
-            | Cost::Loss
-            | Cost::Duplicate
-            | Cost::Withdrawal => Budget::at(cost).is_some_and(|at| (self.0 >> at) & 15 != 0),
+            Cost::Poke | Cost::Crash | Cost::Restart | Cost::Loss | Cost::Duplicate | Cost::Withdrawal => {
+                Budget::at(cost).is_some_and(|at| (self.0 >> at) & 15 != 0)
+            }
         }
     }
 
@@ -85,12 +82,9 @@ impl Budget {
             Cost::Call => Budget(self.0 & !UNCALLED),
             Cost::Timeout if (self.0 >> TIMEOUTS_AT) & 127 == UNBOUNDED => self,
             Cost::Timeout => Budget(self.0 - (1 << TIMEOUTS_AT)),
-            Cost::Poke
-            | Cost::Crash
-            | Cost::Restart
-            | Cost::Loss
-            | Cost::Duplicate
-            | Cost::Withdrawal => Budget(self.0 - (1 << Budget::at(cost).expect("it has a counter"))),
+            Cost::Poke | Cost::Crash | Cost::Restart | Cost::Loss | Cost::Duplicate | Cost::Withdrawal => {
+                Budget(self.0 - (1 << Budget::at(cost).expect("it has a counter")))
+            }
         }
     }
 
@@ -115,15 +109,8 @@ mod tests {
 
     #[test]
     fn each_cost_takes_one_of_its_own_and_nothing_else() {
-        let bounds = Bounds {
-            pokes: 1,
-            crashes: 2,
-            restarts: 15,
-            losses: 4,
-            duplicates: 5,
-            withdrawals: 6,
-            timeouts: Some(2),
-        };
+        let bounds =
+            Bounds { pokes: 1, crashes: 2, restarts: 15, losses: 4, duplicates: 5, withdrawals: 6, timeouts: Some(2) };
         let full = Budget::new(&bounds, true);
         let costs = [Cost::Poke, Cost::Crash, Cost::Restart, Cost::Loss, Cost::Duplicate, Cost::Withdrawal];
         for (cost, times) in costs.into_iter().zip([1, 2, 15, 4, 5, 6]).chain([(Cost::Timeout, 2)]) {

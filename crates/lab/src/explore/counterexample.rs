@@ -126,8 +126,10 @@ where
                 broken.or_else(|| monitor.end(0)).map(|violation| violation.why)
             }
             None => {
-                let waiting: Vec<_> =
-                    Id::all(self.stage.n()).filter(|&id| self.stage.host(id).is_waiting()).map(|id| id.to_string()).collect();
+                let waiting: Vec<_> = Id::all(self.stage.n())
+                    .filter(|&id| self.stage.host(id).is_waiting())
+                    .map(|id| id.to_string())
+                    .collect();
                 (!waiting.is_empty()).then(|| match waiting.len() {
                     1 => format!("{} waits, and nothing more happens", waiting[0]),
                     _ => format!("{} wait, and nothing more happens", waiting.join(", ")),

@@ -74,16 +74,36 @@ impl Action {
 /// What is missing in the tables.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Need {
-    Step { host: u32, event: u32 },
-    Reaction { watch: u32, batch: u32, past: u32 },
+    Step {
+        host: u32,
+        event: u32,
+    },
+    Reaction {
+        watch: u32,
+        batch: u32,
+        past: u32,
+    },
     /// The letter, carrying this past.
-    Carrying { letter: u32, past: u32 },
+    Carrying {
+        letter: u32,
+        past: u32,
+    },
     /// The letter, without this process's request in its past.
-    Without { letter: u32, host: u32 },
+    Without {
+        letter: u32,
+        host: u32,
+    },
     /// The letter, a tick older.
-    Older { letter: u32 },
+    Older {
+        letter: u32,
+    },
     /// An application's message.
-    Poke { host: u32, from: u32, to: u32, past: u32 },
+    Poke {
+        host: u32,
+        from: u32,
+        to: u32,
+        past: u32,
+    },
 }
 
 /// What a host may do by itself.
@@ -220,8 +240,7 @@ where
             let back = machine.letter(Letter::notice(about, to, Notice::Trust(about)));
             machine.news.push((crash, back));
         }
-        let counts_bypass =
-            goals.contains(&Goal::StarvationFreedom) && matches!(machine.rules.times, Times::AtMost(_));
+        let counts_bypass = goals.contains(&Goal::StarvationFreedom) && matches!(machine.rules.times, Times::AtMost(_));
         let first = machine.first_state(Watch::new(goals, n, counts_bypass));
         (machine, first)
     }

@@ -27,7 +27,7 @@ mod watch;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use quorate_core::catalog::{Entry, Family, UnknownAlgorithm, Visitor, visit};
+use quorate_core::catalog::{Entry, Family, UnknownAlgorithm, Visitor};
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
 use quorate_core::id::Id;
@@ -41,6 +41,7 @@ use crate::network::Order;
 use crate::stage::host::Company;
 use crate::stage::wish::{Caller, Client, Free, Listener, Times};
 use crate::stage::{Bounds, Rules};
+use crate::subject::{Named, Subject};
 use crate::world::Create;
 use counterexample::Counterexample;
 use goal::Goal;
@@ -215,6 +216,15 @@ pub enum ExplorationError {
 impl Exploration {
     /// Explores the algorithm of this name.
     pub fn run(&self, algorithm: &str, progress: &mut dyn FnMut(Progress)) -> Result<Findings, ExplorationError> {
+        self.run_subject(&Named::new(algorithm)?, progress)
+    }
+
+    /// Explores an algorithm, however it was chosen.
+    pub fn run_subject(
+        &self,
+        subject: &impl Subject,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Findings, ExplorationError> {
         struct Run<'a, 'b>(&'a Exploration, &'b mut dyn FnMut(Progress));
         impl Visitor for Run<'_, '_> {
             type Output = Result<Findings, ExplorationError>;
@@ -228,7 +238,7 @@ impl Exploration {
                 self.0.run_detector::<D>(self.1)
             }
         }
-        visit(algorithm, Run(self, progress))?
+        subject.visit(Run(self, progress))
     }
 
     /// Explores a mutual exclusion algorithm.
@@ -306,7 +316,8 @@ impl Exploration {
     ) -> Findings {
         let states = searched.visited.len() as u64;
         let asked = verdicts.iter().map(|(goal, _)| *goal);
-        let counted = verdicts.iter().any(|(goal, _)| *goal == Goal::StarvationFreedom) && rules.times != Times::Endless;
+        let counted =
+            verdicts.iter().any(|(goal, _)| *goal == Goal::StarvationFreedom) && rules.times != Times::Endless;
         Findings {
             algorithm: entry.name,
             n: self.n,

@@ -125,12 +125,7 @@ struct Expanded {
 
 impl Expanded {
     fn new() -> Expanded {
-        Expanded {
-            candidates: vec![Vec::new(); SHARDS],
-            transitions: 0,
-            deferred: Vec::new(),
-            breaches: Vec::new(),
-        }
+        Expanded { candidates: vec![Vec::new(); SHARDS], transitions: 0, deferred: Vec::new(), breaches: Vec::new() }
     }
 }
 
@@ -193,7 +188,8 @@ where
         visited.shards[shard_of(fingerprint)].get_or_insert(fingerprint, 0);
         visited.add(0, Act::Tick.pack());
         let is_about_waiting = |goal: &Goal| matches!(goal, Goal::DeadlockFreedom | Goal::StarvationFreedom);
-        let waiting = (0..).zip(goals).filter(|(_, goal)| is_about_waiting(goal)).fold(0, |bits, (at, _)| bits | 1 << at);
+        let waiting =
+            (0..).zip(goals).filter(|(_, goal)| is_about_waiting(goal)).fold(0, |bits, (at, _)| bits | 1 << at);
         let kept = if limits.keep { level.clone() } else { Frontier::default() };
         let searched = Searched {
             visited,
@@ -207,18 +203,7 @@ where
         };
         let next = Frontier::default();
         let began = Instant::now();
-        Search {
-            machine,
-            reduction,
-            limits,
-            waiting,
-            level,
-            next,
-            level_begins: 0,
-            next_begins: 1,
-            searched,
-            began,
-        }
+        Search { machine, reduction, limits, waiting, level, next, level_begins: 0, next_begins: 1, searched, began }
     }
 
     fn run(&mut self, progress: &mut dyn FnMut(Progress)) {

@@ -344,9 +344,8 @@ where
     /// The fingerprint of a state.
     pub(super) fn fingerprint(&self, state: &[u32]) -> u64 {
         let hosts = state[..self.n].iter().fold(0u64, |sum, &host| sum.wrapping_add(self.host_hash(host)));
-        let parts = hosts
-            .wrapping_add(self.watch_hash(state[self.n]))
-            .wrapping_add(Self::budget_hash(state[self.n + 1]));
+        let parts =
+            hosts.wrapping_add(self.watch_hash(state[self.n])).wrapping_add(Self::budget_hash(state[self.n + 1]));
         let letters = &state[self.letters_at()..];
         let mut run = 0;
         letters.iter().enumerate().fold(parts, |sum, (place, &letter)| {

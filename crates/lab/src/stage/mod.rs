@@ -284,8 +284,8 @@ where
     fn may_tick(&self) -> bool {
         self.rules.delay_bound.is_some_and(|bound| {
             let waits = !self.letters.is_empty() || self.hosts.iter().any(|host| host.armed().next().is_some());
-            let due = self.letters.iter().any(|(_, letter)| letter.age >= bound)
-                || self.hosts.iter().any(Host::is_overdue);
+            let due =
+                self.letters.iter().any(|(_, letter)| letter.age >= bound) || self.hosts.iter().any(Host::is_overdue);
             waits && !due
         })
     }
@@ -431,8 +431,7 @@ where
 
     /// Lets something befall a host, and sends what comes of it.
     fn befall(&mut self, id: Id, happening: Happening<P>, records: &mut Vec<Record>) {
-        let Aftermath { sends, records: happened } =
-            self.hosts[id.index()].befall(id, happening, &self.company);
+        let Aftermath { sends, records: happened } = self.hosts[id.index()].befall(id, happening, &self.company);
         let mut sends = sends.into_iter();
         for what in happened {
             if self.rules.causal && self.causality.observe(id, &what).is_some() {

@@ -1,36 +1,57 @@
 //! What people and programs see: text with colours where a terminal shows them, JSON, progress, warnings.
 
 use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
+use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
-/// Where the command writes.
-pub(crate) struct Terminal {
-    out: anstream::AutoStream<io::Stdout>,
+use super::failure::Failure;
+
+/// In which form a program prints: arguments of every command.
+#[derive(Args, Clone, Copy, Debug)]
+pub struct Form {
+    /// Print JSON, for programs
+    #[arg(long, global = true, display_order = 900)]
     json: bool,
+
+    /// Show no progress and no warnings
+    #[arg(long, short, global = true, display_order = 901)]
     quiet: bool,
 }
 
-pub(crate) const HEADING: Style = Style::new().bold();
-pub(crate) const GOOD: Style = AnsiColor::Green.on_default();
-pub(crate) const BAD: Style = AnsiColor::Red.on_default().bold();
-pub(crate) const DIM: Style = Style::new().dimmed();
+/// Where a program writes.
+pub struct Terminal {
+    out: anstream::AutoStream<io::Stdout>,
+    program: String,
+    form: Form,
+}
+
+/// The style of titles and names.
+pub const HEADING: Style = Style::new().bold();
+/// The style of what is as it should be.
+pub const GOOD: Style = AnsiColor::Green.on_default();
+/// The style of what is not.
+pub const BAD: Style = AnsiColor::Red.on_default().bold();
+/// The style of remarks.
+pub const DIM: Style = Style::new().dimmed();
 
 impl Terminal {
-    pub(crate) fn new(json: bool, quiet: bool) -> Terminal {
-        Terminal { out: anstream::AutoStream::auto(io::stdout()), json, quiet }
+    /// The terminal of a program of this name.
+    pub fn new(program: &str, form: Form) -> Terminal {
+        Terminal { out: anstream::AutoStream::auto(io::stdout()), program: program.to_string(), form }
     }
 
     /// Whether to print JSON instead of text.
-    pub(crate) fn is_json(&self) -> bool {
-        self.json
+    pub fn is_json(&self) -> bool {
+        self.form.json
     }
 
     /// Prints text.
-    pub(crate) fn print(&mut self, text: &str) -> io::Result<()> {
+    pub fn print(&mut self, text: &str) -> io::Result<()> {
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
         match written {
             // Who closes our output, as `head` does, has seen enough.
@@ -40,49 +61,57 @@ impl Terminal {
     }
 
     /// Prints a value as JSON.
-    pub(crate) fn print_json(&mut self, value: &impl Serialize) -> io::Result<()> {
+    pub fn print_json(&mut self, value: &impl Serialize) -> io::Result<()> {
         let mut text = serde_json::to_string_pretty(value).map_err(io::Error::other)?;
         text.push('\n');
         self.print(&text)
     }
 
     /// Says something that is not the result.
-    pub(crate) fn warn(&self, text: &str) {
-        if !self.quiet {
-            tell(text);
+    pub fn warn(&self, text: &str) {
+        if !self.form.quiet {
+            tell(&self.program, text);
         }
     }
 
     /// Says something to who watches, and to nobody else.
-    pub(crate) fn remark(&self, text: &str) {
+    pub fn remark(&self, text: &str) {
         if io::stderr().is_terminal() {
             self.warn(text);
         }
     }
 
+    /// Tells why a command failed, if it did; either way, its exit code.
+    pub fn conclude(&self, result: Result<ExitCode, Failure>) -> ExitCode {
+        result.unwrap_or_else(|failure| {
+            tell(&self.program, &failure.to_string());
+            failure.exit_code()
+        })
+    }
+
     /// A progress bar that appears when the work takes longer than a second, and only on a terminal.
-    pub(crate) fn progress(&self, length: u64, unit: &'static str) -> Progress {
+    pub fn progress(&self, length: u64, unit: &'static str) -> Progress {
         let template = "{elapsed_precise} {bar:30} {pos}/{len} {prefix} {msg}";
-        let shown = !self.quiet && io::stderr().is_terminal();
+        let shown = !self.form.quiet && io::stderr().is_terminal();
         Progress { bar: None, shown, since: Instant::now(), length, unit, template }
     }
 
     /// The same for work whose length nobody knows.
-    pub(crate) fn spinner(&self) -> Progress {
+    pub fn spinner(&self) -> Progress {
         let mut progress = self.progress(0, "");
         progress.template = "{elapsed_precise} {spinner} {msg}";
         progress
     }
 }
 
-/// Says something on standard error.
-pub(crate) fn tell(text: &str) {
+/// Says something on standard error, in the name of a program.
+pub fn tell(program: &str, text: &str) {
     // Nobody is left to tell if this fails.
-    let _ = writeln!(anstream::stderr(), "quorate: {text}");
+    let _ = writeln!(anstream::stderr(), "{program}: {text}");
 }
 
 /// A progress bar, when it is time for one.
-pub(crate) struct Progress {
+pub struct Progress {
     bar: Option<ProgressBar>,
     shown: bool,
     since: Instant,
@@ -93,7 +122,7 @@ pub(crate) struct Progress {
 
 impl Progress {
     /// Shows how much is done.
-    pub(crate) fn set(&mut self, done: u64, detail: &str) {
+    pub fn set(&mut self, done: u64, detail: &str) {
         if !self.shown || self.since.elapsed() < Duration::from_secs(1) {
             return;
         }
@@ -117,27 +146,29 @@ impl Drop for Progress {
 }
 
 /// Text in a style.
-pub(crate) fn styled(style: Style, text: &str) -> String {
+pub fn styled(style: Style, text: &str) -> String {
     format!("{style}{text}{style:#}")
 }
 
 /// A table: columns as wide as their widest cell, the first ones to the left, the rest to the right.
-pub(crate) struct Table {
+pub struct Table {
     left: usize,
     rows: Vec<Vec<String>>,
 }
 
 impl Table {
     /// A table whose first `left` columns are aligned to the left.
-    pub(crate) fn new(left: usize) -> Table {
+    pub fn new(left: usize) -> Table {
         Table { left, rows: Vec::new() }
     }
 
-    pub(crate) fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
+    /// Adds a row.
+    pub fn row<S: Into<String>>(&mut self, cells: impl IntoIterator<Item = S>) {
         self.rows.push(cells.into_iter().map(Into::into).collect());
     }
 
-    pub(crate) fn render(&self) -> String {
+    /// The table as text, a line for each row.
+    pub fn render(&self) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| self.rows.iter().filter_map(|row| row.get(column)).map(|cell| visible(cell)).max();
         let widths: Vec<usize> = (0..columns).map(|column| width(column).unwrap_or(0)).collect();
@@ -170,7 +201,7 @@ fn visible(text: &str) -> usize {
 }
 
 /// A number as people write it: at most four digits after the point, none that say nothing.
-pub(crate) fn number(value: f64) -> String {
+pub fn number(value: f64) -> String {
     if value != 0.0 && value.abs() < 0.0001 {
         return format!("{value:.2e}");
     }

@@ -2,21 +2,22 @@
 
 use std::ops::RangeInclusive;
 
+use crate::application::Workload;
+use crate::network::{Delay, Order, Partition};
+use crate::simulate::Fault;
+use crate::time::from_delta;
 use quorate_core::clock::{Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::mutex::voting_set::SetsKind;
 use quorate_core::process::Ticks;
-use quorate_lab::application::Workload;
-use quorate_lab::network::{Delay, Order, Partition};
-use quorate_lab::simulate::Fault;
-use quorate_lab::time::from_delta;
 
-use crate::arguments::Conversation;
+use super::sim::Conversation;
 
 /// The longest time that is accepted, in δ: far from the end of the clock.
 const LONGEST: f64 = 1e9;
 
-pub(crate) fn id(text: &str) -> Result<Id, String> {
+/// A process: `3` or `p3`.
+pub fn id(text: &str) -> Result<Id, String> {
     let number: u32 = text
         .strip_prefix('p')
         .unwrap_or(text)
@@ -26,7 +27,7 @@ pub(crate) fn id(text: &str) -> Result<Id, String> {
 }
 
 /// A whole number of a range.
-pub(crate) fn whole(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
+pub fn whole(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let accepted = || match *range.end() {
         u64::MAX => format!("a whole number from {} on", range.start()),
         most => format!("a whole number from {} to {most}", range.start()),
@@ -37,40 +38,46 @@ pub(crate) fn whole(text: &str, range: RangeInclusive<u64>) -> Result<u64, Strin
     }
 }
 
-pub(crate) fn group_size(text: &str) -> Result<u32, String> {
+/// How many processes there are.
+pub fn group_size(text: &str) -> Result<u32, String> {
     whole(text, 1..=u64::from(Fence::MOST_PROCESSES)).map(|n| n as u32)
 }
 
 /// The sizes at which comparing takes seconds rather than hours.
-pub(crate) fn compared_size(text: &str) -> Result<u32, String> {
+pub fn compared_size(text: &str) -> Result<u32, String> {
     whole(text, 2..=1000).map(|n| n as u32)
 }
 
-pub(crate) fn count(text: &str) -> Result<u64, String> {
+/// How many of something that there must be some of.
+pub fn count(text: &str) -> Result<u64, String> {
     whole(text, 1..=u64::MAX)
 }
 
-pub(crate) fn seed(text: &str) -> Result<u64, String> {
+/// What determines chance.
+pub fn seed(text: &str) -> Result<u64, String> {
     whole(text, 0..=u64::MAX)
 }
 
 /// A number of coordinators or votes, whose limits depend on each other.
-pub(crate) fn members(text: &str) -> Result<u32, String> {
+pub fn members(text: &str) -> Result<u32, String> {
     whole(text, 1..=u64::from(u32::MAX)).map(|members| members as u32)
 }
 
-pub(crate) fn drift(text: &str) -> Result<u32, String> {
+/// How far clocks may be off, in parts per million.
+pub fn drift(text: &str) -> Result<u32, String> {
     whole(text, 0..=500_000).map(|ppm| ppm as u32)
 }
 
-pub(crate) fn time(text: &str) -> Result<Ticks, String> {
+/// A time in δ.
+pub fn time(text: &str) -> Result<Ticks, String> {
     match text.parse::<f64>() {
         Ok(time) if (0.0..=LONGEST).contains(&time) => Ok(from_delta(time)),
         _ => Err(format!("`{text}` is not a time: a number of δ from 0 to {LONGEST}, as in 2.5")),
     }
 }
 
-pub(crate) fn probability(text: &str) -> Result<f64, String> {
+/// A chance, from 0 to 1.
+pub fn probability(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(probability) if (0.0..=1.0).contains(&probability) => Ok(probability),
         _ => Err(format!("`{text}` is not a probability: a number from 0 to 1")),
@@ -86,7 +93,8 @@ fn range(text: &str) -> Result<(Ticks, Ticks), String> {
     Ok((least, most))
 }
 
-pub(crate) fn delay(text: &str) -> Result<Delay, String> {
+/// How long messages take: `uniform:0.5..1.5`.
+pub fn delay(text: &str) -> Result<Delay, String> {
     let accepted = "constant:T, uniform:T..T, exponential:MEAN or per-link:T..T";
     let (kind, value) = text.split_once(':').ok_or_else(|| format!("`{text}` is not a delay: {accepted}"))?;
     let delay = match kind {
@@ -104,7 +112,8 @@ pub(crate) fn delay(text: &str) -> Result<Delay, String> {
     }
 }
 
-pub(crate) fn order(text: &str) -> Result<Order, String> {
+/// Whether messages arrive in order: `fifo` or `any`.
+pub fn order(text: &str) -> Result<Order, String> {
     match text {
         "fifo" => Ok(Order::Fifo),
         "any" => Ok(Order::Any),
@@ -112,7 +121,8 @@ pub(crate) fn order(text: &str) -> Result<Order, String> {
     }
 }
 
-pub(crate) fn conversation(text: &str) -> Result<Conversation, String> {
+/// When to show what was said: `auto`, `always` or `never`.
+pub fn conversation(text: &str) -> Result<Conversation, String> {
     match text {
         "auto" => Ok(Conversation::Auto),
         "always" => Ok(Conversation::Always),
@@ -121,7 +131,8 @@ pub(crate) fn conversation(text: &str) -> Result<Conversation, String> {
     }
 }
 
-pub(crate) fn detector(text: &str) -> Result<bool, String> {
+/// Whether there is a perfect failure detector: `perfect` or `none`.
+pub fn detector(text: &str) -> Result<bool, String> {
     match text {
         "perfect" => Ok(true),
         "none" => Ok(false),
@@ -129,14 +140,16 @@ pub(crate) fn detector(text: &str) -> Result<bool, String> {
     }
 }
 
-pub(crate) fn sets(text: &str) -> Result<SetsKind, String> {
+/// A kind of voting sets: `grid`, `plane` or `best`.
+pub fn sets(text: &str) -> Result<SetsKind, String> {
     SetsKind::ALL
         .into_iter()
         .find(|kind| kind.name() == text)
         .ok_or_else(|| format!("`{text}` is not a kind of voting sets: grid, plane or best"))
 }
 
-pub(crate) fn workload(text: &str) -> Result<Workload, String> {
+/// Who asks when: `poisson:0.25`.
+pub fn workload(text: &str) -> Result<Workload, String> {
     let accepted = "alone, contended, poisson:RATE or causal";
     match (text, text.split_once(':')) {
         ("alone", _) => Ok(Workload::Alone),
@@ -150,16 +163,19 @@ pub(crate) fn workload(text: &str) -> Result<Workload, String> {
     }
 }
 
-pub(crate) fn id_at(text: &str) -> Result<(Id, Ticks), String> {
+/// A process at a time: `3@10`.
+pub fn id_at(text: &str) -> Result<(Id, Ticks), String> {
     let (who, when) = text.split_once('@').ok_or_else(|| format!("`{text}`: write ID@TIME, as in 3@10"))?;
     Ok((id(who)?, time(when)?))
 }
 
-pub(crate) fn starter(text: &str) -> Result<(Id, Ticks), String> {
+/// Who calls an election, and when: `3`, at the beginning, or `3@10`.
+pub fn starter(text: &str) -> Result<(Id, Ticks), String> {
     if text.contains('@') { id_at(text) } else { id(text).map(|id| (id, 0)) }
 }
 
-pub(crate) fn crash(text: &str) -> Result<Fault, String> {
+/// A crash: `3`, from the beginning, or `3@10`.
+pub fn crash(text: &str) -> Result<Fault, String> {
     if text.contains('@') {
         let (id, at) = id_at(text)?;
         Ok(Fault::Crash(id, at))
@@ -168,17 +184,20 @@ pub(crate) fn crash(text: &str) -> Result<Fault, String> {
     }
 }
 
-pub(crate) fn restart(text: &str) -> Result<Fault, String> {
+/// Another life: `3@10`.
+pub fn restart(text: &str) -> Result<Fault, String> {
     id_at(text).map(|(id, at)| Fault::Restart(id, at))
 }
 
-pub(crate) fn pause(text: &str) -> Result<Fault, String> {
+/// A pause: `3@10..20`.
+pub fn pause(text: &str) -> Result<Fault, String> {
     let (who, when) = text.split_once('@').ok_or_else(|| format!("`{text}`: write ID@FROM..TO, as in 3@10..20"))?;
     let (from, to) = range(when)?;
     Ok(Fault::Pause(id(who)?, from, to))
 }
 
-pub(crate) fn partition(text: &str) -> Result<Partition, String> {
+/// A cut of the network: `1,2/3@10..20`.
+pub fn partition(text: &str) -> Result<Partition, String> {
     let wrong = || format!("`{text}`: write PARTS@FROM..TO, as in 1,2/3,4,5@10..20");
     let (who, when) = text.split_once('@').ok_or_else(wrong)?;
     let (from, to) = range(when)?;
@@ -187,19 +206,21 @@ pub(crate) fn partition(text: &str) -> Result<Partition, String> {
     Ok(Partition { parts, from, to })
 }
 
-pub(crate) fn clock(text: &str) -> Result<(Id, Number), String> {
+/// What a clock shows at first: `1=40`.
+pub fn clock(text: &str) -> Result<(Id, Number), String> {
     let (who, number) = text.split_once('=').ok_or_else(|| format!("`{text}`: write ID=NUMBER, as in 1=40"))?;
     let number: u64 = number.parse().map_err(|_| format!("`{number}` is not a number of a clock"))?;
     Ok((id(who)?, Number::try_from(number).map_err(|error| error.to_string())?))
 }
 
-pub(crate) fn option(text: &str) -> Result<(String, String), String> {
+/// An option of an algorithm: `replies=bare`.
+pub fn option(text: &str) -> Result<(String, String), String> {
     let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}`: write KEY=VALUE, as in replies=bare"))?;
     Ok((key.to_string(), value.to_string()))
 }
 
 /// A duration in microseconds.
-pub(crate) fn duration(text: &str) -> Result<u64, String> {
+pub fn duration(text: &str) -> Result<u64, String> {
     let wrong = || format!("`{text}` is not a duration: a number and us, ms, s, m, h or d, as in 30s");
     let unit_at = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or_else(wrong)?;
     let (number, unit) = text.split_at(unit_at);

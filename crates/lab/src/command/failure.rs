@@ -2,28 +2,37 @@
 
 use std::process::ExitCode;
 
+use crate::experiment::ExperimentError;
+use crate::report::Severity;
+use crate::violation::VotingError;
 use quorate_core::catalog::UnknownAlgorithm;
-use quorate_lab::experiment::ExperimentError;
-use quorate_lab::report::Severity;
-use quorate_lab::violation::VotingError;
 
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum Failure {
-    /// The input cannot be used; nothing was done.
+pub enum Failure {
+    /// The experiment cannot be run; nothing was done, as in all cases but the last two.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
+    /// There is no such algorithm.
     #[error(transparent)]
     Algorithm(#[from] UnknownAlgorithm),
+    /// There is no such vote.
     #[error(transparent)]
     Voting(#[from] VotingError),
+    /// The arguments do not go together; the text says what does.
     #[error("{0}")]
     Usage(String),
     /// What was to be written could not be.
     #[error("writing the output: {0}")]
     Output(#[from] std::io::Error),
+    /// A file could not be written.
     #[error("writing {path}: {error}")]
-    File { path: String, error: std::io::Error },
+    File {
+        /// Which.
+        path: String,
+        /// Why not.
+        error: std::io::Error,
+    },
 }
 
 const FAILED: u8 = 1;
@@ -33,7 +42,8 @@ const LIVENESS: u8 = 11;
 const UNDECIDED: u8 = 12;
 
 impl Failure {
-    pub(crate) fn exit_code(&self) -> ExitCode {
+    /// The exit code that says so.
+    pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
             Failure::Experiment(_) | Failure::Algorithm(_) | Failure::Voting(_) | Failure::Usage(_) => USAGE,
             Failure::Output(_) | Failure::File { .. } => FAILED,
@@ -42,7 +52,7 @@ impl Failure {
 }
 
 /// The exit code of a run in which this was the worst broken promise.
-pub(crate) fn exit_code(severity: Severity) -> ExitCode {
+pub fn exit_code(severity: Severity) -> ExitCode {
     match severity {
         Severity::Fine => ExitCode::SUCCESS,
         Severity::Undecided => ExitCode::from(UNDECIDED),
