@@ -48,6 +48,9 @@ pub struct Entry {
     pub coordinator: Option<Id>,
     /// Whether messages flow even when nobody wants anything, so that the network is never quiet.
     pub restless: bool,
+    /// Whether there are finitely many states even if the applications never stop asking, as long as entries are not
+    /// [counted](crate::clock::Counting): so that all endless runs can be explored.
+    pub finite: bool,
     /// Refuses groups and options that do not go together, with a sentence that says what does.
     pub check: fn(&Group) -> Result<(), String>,
 }
@@ -67,6 +70,7 @@ impl Entry {
             options: &[],
             coordinator: None,
             restless: false,
+            finite: false,
             check: |_| Ok(()),
         }
     }

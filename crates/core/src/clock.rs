@@ -49,6 +49,30 @@ impl TryFrom<u64> for Number {
     }
 }
 
+/// Whether entries are counted, for their fences.
+///
+/// They are, but where every state is to be explored while the applications never stop asking: there a count would make
+/// each state a new one for ever.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Counting {
+    /// Each entry has the next number.
+    #[default]
+    Up,
+    /// All have the same.
+    Still,
+}
+
+impl Counting {
+    /// The number of the entry after the one with this number.
+    #[must_use]
+    pub const fn after(self, number: Number) -> Number {
+        match self {
+            Counting::Up => number.next(),
+            Counting::Still => number,
+        }
+    }
+}
+
 /// A number that no honest clock can show.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NumberTooLarge(u64);

@@ -7,7 +7,7 @@ use alloc::vec::Vec;
 use core::fmt;
 
 use crate::catalog::{Entry, Values};
-use crate::clock::Fence;
+use crate::clock::{Counting, Fence};
 use crate::id::Id;
 use crate::mutex::voting_set::{SetsKind, VotingSets};
 use crate::process::Ticks;
@@ -46,6 +46,8 @@ pub struct Group {
     pub options: Options,
     /// Who asks whom, for algorithms that vote.
     pub voting_sets: VotingSets,
+    /// Whether entries are counted.
+    pub counting: Counting,
 }
 
 /// What processes may take for granted about time.
@@ -75,9 +77,15 @@ impl Group {
             Some(_) | None => SetsKind::Grid,
         };
         let voting_sets = VotingSets::new(kind, n).ok_or_else(|| SettingError::Refused(VotingSets::why_no_plane(n)))?;
-        let group = Group { n, delay_bound, timing, options, voting_sets };
+        let group = Group { n, delay_bound, timing, options, voting_sets, counting: Counting::Up };
         (entry.check)(&group).map_err(SettingError::Refused)?;
         Ok(Arc::new(group))
+    }
+
+    /// The same group, in which entries are not counted.
+    #[must_use]
+    pub fn uncounted(&self) -> Arc<Group> {
+        Arc::new(Group { counting: Counting::Still, ..self.clone() })
     }
 }
 

@@ -25,7 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
 use crate::catalog::{Entry, Family, Measure, Property, Published};
-use crate::clock::{Fence, Number};
+use crate::clock::{Counting, Fence, Number};
 use crate::id::Id;
 use crate::process::{self, Effects, Event, Process};
 use crate::setting::Setting;
@@ -53,6 +53,7 @@ struct Coordinator {
     holder: Option<Id>,
     waiting: VecDeque<Id>,
     grants: Number,
+    counting: Counting,
 }
 
 /// What clients and the coordinator say to each other.
@@ -102,11 +103,13 @@ impl Mutex for Central {
             Published::exactly(Measure::SyncDelay, "A, B, E", "2", |_| 2.0),
         ],
         coordinator: Some(COORDINATOR),
+        finite: true,
         ..Entry::new("central", Family::Mutex)
     };
 
     fn new(setting: &Setting) -> Self {
-        Central { me: setting.me, phase: Phase::Released, coordinator: Coordinator::default() }
+        let coordinator = Coordinator { counting: setting.group.counting, ..Coordinator::default() };
+        Central { me: setting.me, phase: Phase::Released, coordinator }
     }
 }
 
@@ -181,7 +184,7 @@ impl Central {
     fn grant_next(&mut self, effects: &mut Effects<Self>) {
         if let Some(next) = self.coordinator.waiting.pop_front() {
             self.coordinator.holder = Some(next);
-            self.coordinator.grants = self.coordinator.grants.next();
+            self.coordinator.grants = self.coordinator.counting.after(self.coordinator.grants);
             effects.send(next, Message::Grant { count: self.coordinator.grants });
         }
     }

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output, SETS};
 use crate::catalog::{Entry, Family, Measure, Property, Published};
-use crate::clock::{Fence, Number};
+use crate::clock::{Counting, Fence, Number};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Process};
 use crate::setting::Setting;
@@ -38,6 +38,7 @@ use crate::setting::Setting;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Maekawa {
     voters: Vec<Id>,
+    counting: Counting,
     phase: Phase,
     voter: Voter,
 }
@@ -111,11 +112,13 @@ impl Mutex for Maekawa {
             Published::exactly(Measure::SyncDelay, "A, B, E", "2", |_| 2.0),
         ],
         options: &[SETS],
+        finite: true,
         ..Entry::new("maekawa", Family::Mutex)
     };
 
     fn new(setting: &Setting) -> Self {
-        Maekawa { voters: setting.group.voting_sets.of(setting.me), phase: Phase::Released, voter: Voter::default() }
+        let voters = setting.group.voting_sets.of(setting.me);
+        Maekawa { voters, counting: setting.group.counting, phase: Phase::Released, voter: Voter::default() }
     }
 }
 
@@ -173,7 +176,7 @@ impl Maekawa {
         }
         *entries = told.max(*entries);
         if missing.is_empty() {
-            let entries = entries.next();
+            let entries = self.counting.after(*entries);
             self.phase = Phase::Held { entries };
             effects.output(Output::Entered { fence: Fence::counted(0, entries) });
         }

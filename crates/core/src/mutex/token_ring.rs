@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
 use crate::catalog::{Entry, Family, Measure, Property, Published};
-use crate::clock::{Fence, Number};
+use crate::clock::{Counting, Fence, Number};
 use crate::id::Id;
 use crate::process::{self, Effects, Event, Process};
 use crate::setting::Setting;
@@ -34,6 +34,7 @@ use crate::setting::Setting;
 pub struct TokenRing {
     me: Id,
     n: u32,
+    counting: Counting,
     phase: Phase,
 }
 
@@ -90,11 +91,12 @@ impl Mutex for TokenRing {
             Published::between(Measure::SyncDelay, "E", "1 to N", |_| 1.0, |size| size.n),
         ],
         restless: true,
+        finite: true,
         ..Entry::new("token-ring", Family::Mutex)
     };
 
     fn new(setting: &Setting) -> Self {
-        TokenRing { me: setting.me, n: setting.n(), phase: Phase::Released }
+        TokenRing { me: setting.me, n: setting.n(), counting: setting.group.counting, phase: Phase::Released }
     }
 }
 
@@ -148,7 +150,7 @@ impl TokenRing {
     }
 
     fn hold(&mut self, entries: Number, effects: &mut Effects<Self>) {
-        let entries = entries.next();
+        let entries = self.counting.after(entries);
         self.phase = Phase::Held { entries };
         effects.output(Output::Entered { fence: Fence::counted(0, entries) });
     }

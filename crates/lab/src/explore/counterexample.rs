@@ -8,6 +8,7 @@ use quorate_core::process::Process;
 use quorate_core::trace::{Record, Recorded};
 
 use super::goal::Goal;
+use super::liveness::{self, Graph, Lasso};
 use super::machine::{Act, Machine};
 use super::search::{Breach, Searched};
 use super::successor::Change;
@@ -50,6 +51,59 @@ where
     }
     let why = walk.why(goal).expect("what breaks a goal in the search breaks it on plain processes");
     Counterexample { steps: walk.steps, records: walk.records, why, repeats_from: None }
+}
+
+/// A run that breaks a goal by going round for ever, if there is one.
+pub(super) fn of_cycles<P, A>(
+    machine: &Machine<P, A>,
+    first: &[u32],
+    searched: &Searched,
+    graph: &Graph,
+    goal: Goal,
+    place: usize,
+) -> Option<Counterexample>
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Free<P>,
+{
+    let of = |pending: &dyn Fn(&[u32]) -> bool, why: &str| {
+        let lasso = liveness::lasso(machine, searched, graph, pending)?;
+        Some(of_lasso(machine, first, &lasso, why))
+    };
+    match goal {
+        Goal::StarvationFreedom => (0..machine.n)
+            .filter_map(|host| of(&|state| machine.waits(state, host), &format!("{} waits for ever", Id::at(host))))
+            .min_by_key(|found| found.steps.len()),
+        Goal::Decided | Goal::Completeness => {
+            let never = if goal == Goal::Decided { "nothing is ever decided" } else { "the dead are never found" };
+            of(&|state| machine.watch_facts[state[machine.n] as usize].at_the_end & 1 << place != 0, never)
+        }
+        Goal::MutualExclusion
+        | Goal::DeadlockFreedom
+        | Goal::RequestOrder
+        | Goal::Fencing
+        | Goal::SingleLeader
+        | Goal::Accuracy => None,
+    }
+}
+
+/// A run that leads to a cycle on which what is hoped for never comes.
+fn of_lasso<P, A>(machine: &Machine<P, A>, first: &[u32], lasso: &Lasso, why: &str) -> Counterexample
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Free<P>,
+{
+    let mut walk = Walk::new(machine, first);
+    for action in &lasso.to_the_cycle {
+        walk.take(action.unpack());
+    }
+    let (begins, before) = (walk.steps.len(), walk.stage.situation());
+    for action in &lasso.cycle {
+        walk.take(action.unpack());
+    }
+    assert!(before == walk.stage.situation(), "a cycle ends where it begins");
+    let why = format!("{why}: steps {} to {} can repeat for ever", begins + 1, walk.steps.len());
+    Counterexample { steps: walk.steps, records: walk.records, why, repeats_from: Some(begins) }
 }
 
 /// A way of the search, walked on a stage.

@@ -99,6 +99,11 @@ impl Goal {
         self.promise().is_safety()
     }
 
+    /// Whether a run that goes round in circles for ever can break it.
+    pub const fn is_about_cycles(self) -> bool {
+        matches!(self, Goal::StarvationFreedom | Goal::Decided | Goal::Completeness)
+    }
+
     /// Whether an algorithm promises it, with these options.
     pub fn is_promised(self, entry: &Entry, options: &Options) -> bool {
         entry.promises(self.promise(), options)

@@ -45,6 +45,7 @@ use crate::subject::{Named, Subject};
 use crate::world::Create;
 use counterexample::Counterexample;
 use goal::Goal;
+use liveness::Graph;
 use machine::Machine;
 use search::{Limits, Searched};
 
@@ -209,6 +210,10 @@ pub enum ExplorationError {
     DelayBound(Ticks),
     #[error("endless entries: {algorithm} counts for ever, so its states never end; give a number of entries each")]
     Endless { algorithm: &'static str },
+    #[error(
+        "endless entries have no fences, as counting them would never end: leave fencing out, or give a number of entries each"
+    )]
+    EndlessFences,
     #[error("reduction does not go together with {with}: leave one of them out")]
     CannotReduce { with: &'static str },
 }
@@ -280,14 +285,29 @@ impl Exploration {
             acyclic: false,
             keep: false,
         };
-        let searched = search::search(&mut machine, &first, &goals, &limits, &mut None, progress);
+        let about_cycles = goals.iter().any(|goal| goal.is_about_cycles());
+        let limits = Limits { acyclic: about_cycles && !self.reduce, ..limits };
+        let mut searched = search::search(&mut machine, &first, &goals, &limits, &mut None, progress);
+        let mut graph = None;
+        if about_cycles && searched.cyclic && !self.reduce {
+            // Cycles are looked for among all states: once more, and keep them.
+            let limits = Limits { acyclic: false, keep: true, ..limits };
+            searched = search::search(&mut machine, &first, &goals, &limits, &mut None, progress);
+            graph = searched.complete.then(|| Graph::new(&machine, &searched));
+        }
         let verdicts = (0..).zip(&goals).map(|(place, &goal)| {
-            let verdict = match searched.breaches[place] {
-                Some(breach) => {
-                    Verdict::Violated(Box::new(counterexample::of_breach(&machine, &first, &searched, breach, goal)))
+            let counterexample = match (searched.breaches[place], &graph) {
+                (Some(breach), _) => Some(counterexample::of_breach(&machine, &first, &searched, breach, goal)),
+                (None, Some(graph)) => counterexample::of_cycles(&machine, &first, &searched, graph, goal, place),
+                (None, None) => None,
+            };
+            let verdict = match counterexample {
+                Some(counterexample) => Verdict::Violated(Box::new(counterexample)),
+                None if !searched.complete => Verdict::Undecided(self.why_incomplete(&searched)),
+                None if goal.is_about_cycles() && searched.cyclic && graph.is_none() => {
+                    Verdict::Undecided("runs can go round in circles, which a reduced search does not follow".into())
                 }
-                None if searched.complete => Verdict::Holds,
-                None => Verdict::Undecided(self.why_incomplete(&searched)),
+                None => Verdict::Holds,
             };
             (goal, verdict)
         });
@@ -338,7 +358,12 @@ impl Exploration {
 
     fn goals(&self, entry: &Entry) -> Result<Vec<Goal>, ExplorationError> {
         let known = Goal::of_family(entry.family);
-        let Some(goals) = &self.goals else { return Ok(known.to_vec()) };
+        // Where entries are not counted, fences do not grow.
+        let fences_grow = |goal: &Goal| *goal != Goal::Fencing || self.times != Times::Endless;
+        let Some(goals) = &self.goals else { return Ok(known.iter().copied().filter(fences_grow).collect()) };
+        if !goals.iter().all(fences_grow) {
+            return Err(ExplorationError::EndlessFences);
+        }
         if goals.is_empty() {
             return Err(ExplorationError::NoGoal);
         }
@@ -358,7 +383,8 @@ impl Exploration {
     fn group(&self, entry: &Entry) -> Result<Arc<Group>, ExplorationError> {
         let given = self.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options = Options::new(entry, given)?;
-        Ok(Group::new(entry, self.n, self.delay_bound, self.timing(entry), options)?)
+        let group = Group::new(entry, self.n, self.delay_bound, self.timing(entry), options)?;
+        Ok(if self.times == Times::Endless { group.uncounted() } else { group })
     }
 
     fn timing(&self, entry: &Entry) -> Timing {
@@ -416,6 +442,9 @@ impl Exploration {
         }
         if entry.family != Family::Mutex && bounds.withdrawals > 0 {
             return Err(ExplorationError::NoWithdrawals { family: entry.family });
+        }
+        if self.times == Times::Endless && !entry.finite {
+            return Err(ExplorationError::Endless { algorithm: entry.name });
         }
         self.check_reduction(entry, goals)
     }
