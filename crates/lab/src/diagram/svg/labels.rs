@@ -7,6 +7,8 @@ const HALF: f64 = 7.0;
 /// Labels further apart than this cannot touch.
 const CELL: f64 = 400.0;
 
+/// Where the paper begins.
+const EDGE: f64 = 4.0;
 /// What a crossed arrow counts, as an overlap.
 const ARROW: f64 = 60.0;
 
@@ -15,9 +17,16 @@ pub(super) fn width(text: &str) -> f64 {
     text.chars().count() as f64 * 6.6
 }
 
+/// The width of a text in bold letters, roughly.
+pub(super) fn bold_width(text: &str) -> f64 {
+    1.15 * width(text)
+}
+
 /// What is taken already.
 #[derive(Default)]
 pub(super) struct Labels {
+    /// How far they reach.
+    pub(super) right: f64,
     lines: Vec<Bar>,
     /// By their place along the time axis.
     cells: BTreeMap<i64, Vec<Bar>>,
@@ -59,26 +68,26 @@ impl Labels {
     }
 
     /// The middle of a label for an arrow: on it, and as near to its middle as possible.
-    pub(super) fn along(&mut self, begin: (f64, f64), end: (f64, f64), text: &str) -> (f64, f64) {
+    pub(super) fn along(&mut self, begin: (f64, f64), end: (f64, f64), width: f64) -> (f64, f64) {
         const PLACES: [f64; 13] = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.2, 0.8, 0.15, 0.85, 0.1, 0.9];
         let places = PLACES.map(|part| (begin.0 + part * (end.0 - begin.0), begin.1 + part * (end.1 - begin.1)));
-        self.take(&places, text, false)
+        self.take(&places, width, false)
     }
 
     /// The middle of a label for a point on a line: above or below.
-    pub(super) fn beside(&mut self, (x, y): (f64, f64), clearance: f64, text: &str) -> (f64, f64) {
+    pub(super) fn beside(&mut self, (x, y): (f64, f64), clearance: f64, width: f64) -> (f64, f64) {
         let away = clearance + HALF + 2.0;
-        let right = width(text) / 2.0 - 4.0;
+        let right = width / 2.0 - 4.0;
         let places = [1.0, 2.0, 3.0].map(|row| {
             let far = away + (row - 1.0) * 2.0 * HALF;
             [(x + right, y - far), (x + right, y + far), (x, y - far), (x, y + far), (x - right, y - far)]
         });
-        self.take(places.as_flattened(), text, true)
+        self.take(places.as_flattened(), width, true)
     }
 
     /// Takes the first of these places that is free, or the one that is least taken.
-    fn take(&mut self, places: &[(f64, f64)], text: &str, avoids_arrows: bool) -> (f64, f64) {
-        let half_width = width(text) / 2.0;
+    fn take(&mut self, places: &[(f64, f64)], width: f64, avoids_arrows: bool) -> (f64, f64) {
+        let half_width = width / 2.0;
         let bar = |&(x, y): &(f64, f64)| Bar { left: x - half_width, right: x + half_width, y, half: HALF };
         let mut best = (f64::INFINITY, places[0]);
         for place in places {
@@ -93,6 +102,7 @@ impl Labels {
             }
         }
         let taken = bar(&best.1);
+        self.right = self.right.max(taken.right);
         for cell in cell(taken.left)..=cell(taken.right) {
             self.cells.entry(cell).or_default().push(taken);
         }
@@ -109,7 +119,8 @@ impl Labels {
         // Lines are at equal distances and in order, but there are few of them: most pictures have less than ten.
         let lines: f64 = self.lines.iter().map(|line| bar.overlap(line)).sum();
         let near = (cell(bar.left)..=cell(bar.right)).filter_map(|cell| self.cells.get(&cell)).flatten();
-        lines + near.map(|other| 2.0 * bar.overlap(other)).sum::<f64>()
+        let outside = (EDGE - bar.left).max(0.0) * 2.0 * bar.half;
+        outside + lines + near.map(|other| 2.0 * bar.overlap(other)).sum::<f64>()
     }
 }
 
@@ -146,8 +157,8 @@ mod tests {
     #[test]
     fn a_label_is_in_the_middle_of_its_arrow_if_nothing_is_there() {
         let mut labels = Labels::default();
-        assert_eq!(labels.along((0.0, 0.0), (100.0, 100.0), "one"), (50.0, 50.0));
-        let second = labels.along((0.0, 0.0), (100.0, 100.0), "two");
+        assert_eq!(labels.along((0.0, 0.0), (100.0, 100.0), width("one")), (50.0, 50.0));
+        let second = labels.along((0.0, 0.0), (100.0, 100.0), width("two"));
         assert_ne!(second, (50.0, 50.0), "the middle is taken");
         assert!((second.1 - 50.0).abs() >= 2.0 * HALF || (second.0 - 50.0).abs() >= width("two"));
     }
@@ -156,7 +167,7 @@ mod tests {
     fn a_label_keeps_off_lines() {
         let mut labels = Labels::default();
         labels.keep_free(0.0, 100.0, 50.0, 9.0);
-        let (_, y) = labels.along((50.0, 0.0), (50.0, 100.0), "word");
+        let (_, y) = labels.along((50.0, 0.0), (50.0, 100.0), width("word"));
         assert!((y - 50.0).abs() >= HALF + 9.0);
     }
 
@@ -164,15 +175,27 @@ mod tests {
     fn the_label_of_a_point_keeps_off_arrows() {
         let mut labels = Labels::default();
         labels.keep_visible((50.0, 50.0), (150.0, 0.0));
-        let (_, y) = labels.beside((50.0, 50.0), 8.0, "word");
+        let (_, y) = labels.beside((50.0, 50.0), 8.0, width("word"));
         assert!(y > 50.0, "the arrow goes up, so the label goes down");
+    }
+
+    #[test]
+    fn a_label_stays_on_the_paper() {
+        let mut labels = Labels::default();
+        let (x, _) = labels.beside((10.0, 50.0), 8.0, 100.0);
+        assert!(x >= 50.0);
+        labels.keep_visible((10.0, 50.0), (500.0, 20.0));
+        labels.keep_visible((10.0, 50.0), (500.0, 80.0));
+        let (x, _) = labels.beside((10.0, 50.0), 8.0, 100.0);
+        assert!(x >= 50.0, "rather on an arrow than off the paper");
+        assert!(labels.right >= 100.0);
     }
 
     #[test]
     fn where_everything_is_taken_a_label_is_still_somewhere() {
         let mut labels = Labels::default();
         for _ in 0..100 {
-            let (x, y) = labels.beside((50.0, 50.0), 8.0, "word");
+            let (x, y) = labels.beside((50.0, 50.0), 8.0, width("word"));
             assert!(x.is_finite() && y.is_finite());
         }
     }

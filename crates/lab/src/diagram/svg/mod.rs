@@ -12,7 +12,7 @@ use std::fmt::Write;
 
 use quorate_core::trace::What;
 
-use self::labels::{Labels, width};
+use self::labels::{Labels, bold_width, width};
 use self::style::{escape, style};
 use super::Picture;
 use super::layout::{Fate, Layout, Message, Phase};
@@ -268,7 +268,7 @@ impl<'a> Drawing<'a> {
 
     /// Puts the label of an arrow where it is in nobody's way.
     fn say(&mut self, begin: (f64, f64), end: (f64, f64), look: &str, says: &str) {
-        let (x, y) = self.labels.along(begin, end, says);
+        let (x, y) = self.labels.along(begin, end, width(says));
         let says = escape(says);
         let _ = writeln!(self.above, r#"<text class="label {look}" x="{x:.1}" y="{:.1}">{says}</text>"#, y + 4.0);
     }
@@ -296,7 +296,8 @@ impl<'a> Drawing<'a> {
                 What::Leader { leader } if leader == event.record.process => " strong",
                 _ => "",
             };
-            let (x, y) = self.labels.beside((x, y), BAND, &words);
+            let room = if strong.is_empty() { width(&words) } else { bold_width(&words) };
+            let (x, y) = self.labels.beside((x, y), BAND, room);
             let words = escape(&words);
             let _ = writeln!(self.above, r#"<text class="point{strong}" x="{x:.1}" y="{:.1}">{words}</text>"#, y + 4.0);
         }
@@ -308,7 +309,7 @@ impl<'a> Drawing<'a> {
             let x = flag.event.map_or(self.left, |event| self.x(event));
             let y = top - 54.0 - 24.0 * (place % 6) as f64;
             let text = flag.mark.text.chars().map(visible).collect::<String>();
-            let length = width(&text) * 1.08 + 16.0;
+            let length = bold_width(&text) + 16.0;
             // The flag flies to the side where there is room for it.
             let begin = if x + length <= self.right { x } else { (self.right - length).max(8.0).min(x) };
             let _ = writeln!(self.below, r#"<path class="pole" d="M{x:.1} {y:.1}V{bottom:.1}"/>"#);
@@ -329,9 +330,9 @@ impl<'a> Drawing<'a> {
     /// The legend, what was left out, and the frame around everything.
     fn finish(mut self, title: &str) -> String {
         let entries = self.legend_entries();
-        let widest = self.layout.flags.iter().map(|flag| width(&flag.mark.text) * 1.08 + 32.0).fold(0.0, f64::max);
+        let widest = self.layout.flags.iter().map(|flag| bold_width(&flag.mark.text) + 32.0).fold(0.0, f64::max);
         let title: String = title.chars().map(visible).collect();
-        let full = self.right.max(widest).max(width(&title) * 1.5).max(420.0) + 24.0;
+        let full = self.right.max(self.labels.right).max(widest).max(width(&title) * 1.5).max(420.0) + 24.0;
         let (mut x, mut y) = (24.0, self.bottom() + 26.0);
         let mut legend = String::new();
         for (sample, words) in entries {
