@@ -12,6 +12,7 @@
 //! | [`compare`] | all algorithms side by side, published and measured |
 //! | [`report`] | what came of it, for programs |
 //! | [`conversation`] | a run in words |
+//! | [`diagram`] | a run as a space-time diagram, and as a trace for other tools |
 //! | [`violation`] | majority voting's chance of letting two in |
 //! | [`agenda`], [`random`], [`time`] | what is due next; seeded chance; ticks and δ |
 //! | `command`, `main` (feature `command`) | the laboratory on the command line, for any algorithm |
@@ -23,6 +24,7 @@ pub mod command;
 pub mod compare;
 pub mod conversation;
 pub mod cost;
+pub mod diagram;
 pub mod distribution;
 pub mod experiment;
 pub mod explore;

@@ -1,0 +1,202 @@
+//! Where labels go: not onto each other, nor onto the lines of processes, if there is any other place.
+
+use std::collections::BTreeMap;
+
+/// Half the height of a label.
+const HALF: f64 = 7.0;
+/// Labels further apart than this cannot touch.
+const CELL: f64 = 400.0;
+
+/// Where the paper begins.
+const EDGE: f64 = 4.0;
+/// What a crossed arrow counts, as an overlap.
+const ARROW: f64 = 60.0;
+
+/// The width of a text of the usual size, roughly.
+pub(super) fn width(text: &str) -> f64 {
+    text.chars().count() as f64 * 6.6
+}
+
+/// The width of a text in bold letters, roughly.
+pub(super) fn bold_width(text: &str) -> f64 {
+    1.15 * width(text)
+}
+
+/// What is taken already.
+#[derive(Default)]
+pub(super) struct Labels {
+    /// How far they reach.
+    pub(super) right: f64,
+    lines: Vec<Bar>,
+    /// By their place along the time axis.
+    cells: BTreeMap<i64, Vec<Bar>>,
+    /// The arrows, by their place along the time axis.
+    arrows: BTreeMap<i64, Vec<Segment>>,
+}
+
+/// From where to where an arrow goes.
+type Segment = ((f64, f64), (f64, f64));
+
+#[derive(Clone, Copy)]
+struct Bar {
+    left: f64,
+    right: f64,
+    y: f64,
+    half: f64,
+}
+
+impl Bar {
+    /// How much two overlap.
+    fn overlap(&self, other: &Bar) -> f64 {
+        let wide = self.right.min(other.right) - self.left.max(other.left);
+        let high = (self.y + self.half).min(other.y + other.half) - (self.y - self.half).max(other.y - other.half);
+        if wide > 0.0 && high > 0.0 { wide * high } else { 0.0 }
+    }
+}
+
+impl Labels {
+    /// A line that labels are not to lie on.
+    pub(super) fn keep_free(&mut self, left: f64, right: f64, y: f64, half: f64) {
+        self.lines.push(Bar { left, right, y, half });
+    }
+
+    /// An arrow that labels of points are not to lie on.
+    pub(super) fn keep_visible(&mut self, begin: (f64, f64), end: (f64, f64)) {
+        for cell in cell(begin.0.min(end.0))..=cell(begin.0.max(end.0)) {
+            self.arrows.entry(cell).or_default().push((begin, end));
+        }
+    }
+
+    /// The middle of a label for an arrow: on it, and as near to its middle as possible.
+    pub(super) fn along(&mut self, begin: (f64, f64), end: (f64, f64), width: f64) -> (f64, f64) {
+        const PLACES: [f64; 13] = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.2, 0.8, 0.15, 0.85, 0.1, 0.9];
+        let places = PLACES.map(|part| (begin.0 + part * (end.0 - begin.0), begin.1 + part * (end.1 - begin.1)));
+        self.take(&places, width, false)
+    }
+
+    /// The middle of a label for a point on a line: above or below.
+    pub(super) fn beside(&mut self, (x, y): (f64, f64), clearance: f64, width: f64) -> (f64, f64) {
+        let away = clearance + HALF + 2.0;
+        let right = width / 2.0 - 4.0;
+        let places = [1.0, 2.0, 3.0].map(|row| {
+            let far = away + (row - 1.0) * 2.0 * HALF;
+            [(x + right, y - far), (x + right, y + far), (x, y - far), (x, y + far), (x - right, y - far)]
+        });
+        self.take(places.as_flattened(), width, true)
+    }
+
+    /// Takes the first of these places that is free, or the one that is least taken.
+    fn take(&mut self, places: &[(f64, f64)], width: f64, avoids_arrows: bool) -> (f64, f64) {
+        let half_width = width / 2.0;
+        let bar = |&(x, y): &(f64, f64)| Bar { left: x - half_width, right: x + half_width, y, half: HALF };
+        let mut best = (f64::INFINITY, places[0]);
+        for place in places {
+            let bar = bar(place);
+            let crossed = if avoids_arrows { self.crossed(&bar) as f64 * ARROW } else { 0.0 };
+            let overlap = self.taken(&bar) + crossed;
+            if overlap < best.0 {
+                best = (overlap, *place);
+            }
+            if overlap <= 0.0 {
+                break;
+            }
+        }
+        let taken = bar(&best.1);
+        self.right = self.right.max(taken.right);
+        for cell in cell(taken.left)..=cell(taken.right) {
+            self.cells.entry(cell).or_default().push(taken);
+        }
+        best.1
+    }
+
+    /// How many arrows run through.
+    fn crossed(&self, bar: &Bar) -> usize {
+        let arrows = (cell(bar.left)..=cell(bar.right)).filter_map(|cell| self.arrows.get(&cell)).flatten();
+        arrows.filter(|arrow| bar.is_crossed(arrow)).count()
+    }
+
+    fn taken(&self, bar: &Bar) -> f64 {
+        // Lines are at equal distances and in order, but there are few of them: most pictures have less than ten.
+        let lines: f64 = self.lines.iter().map(|line| bar.overlap(line)).sum();
+        let near = (cell(bar.left)..=cell(bar.right)).filter_map(|cell| self.cells.get(&cell)).flatten();
+        let outside = (EDGE - bar.left).max(0.0) * 2.0 * bar.half;
+        outside + lines + near.map(|other| 2.0 * bar.overlap(other)).sum::<f64>()
+    }
+}
+
+impl Bar {
+    /// Whether an arrow runs through it.
+    fn is_crossed(&self, ((x, y), (to_x, to_y)): &Segment) -> bool {
+        // The part of the arrow that is within the bar's height, and then whether that is within its width.
+        let (low, high) = (self.y - self.half, self.y + self.half);
+        let (mut begin, mut end) = (0.0_f64, 1.0_f64);
+        for (from, to, least, most) in [(y, to_y, low, high), (x, to_x, self.left, self.right)] {
+            let length = to - from;
+            if length.abs() < 1e-9 {
+                if *from < least || *from > most {
+                    return false;
+                }
+                continue;
+            }
+            let (one, other) = ((least - from) / length, (most - from) / length);
+            begin = begin.max(one.min(other));
+            end = end.min(one.max(other));
+        }
+        begin < end
+    }
+}
+
+fn cell(x: f64) -> i64 {
+    (x / CELL).floor() as i64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_label_is_in_the_middle_of_its_arrow_if_nothing_is_there() {
+        let mut labels = Labels::default();
+        assert_eq!(labels.along((0.0, 0.0), (100.0, 100.0), width("one")), (50.0, 50.0));
+        let second = labels.along((0.0, 0.0), (100.0, 100.0), width("two"));
+        assert_ne!(second, (50.0, 50.0), "the middle is taken");
+        assert!((second.1 - 50.0).abs() >= 2.0 * HALF || (second.0 - 50.0).abs() >= width("two"));
+    }
+
+    #[test]
+    fn a_label_keeps_off_lines() {
+        let mut labels = Labels::default();
+        labels.keep_free(0.0, 100.0, 50.0, 9.0);
+        let (_, y) = labels.along((50.0, 0.0), (50.0, 100.0), width("word"));
+        assert!((y - 50.0).abs() >= HALF + 9.0);
+    }
+
+    #[test]
+    fn the_label_of_a_point_keeps_off_arrows() {
+        let mut labels = Labels::default();
+        labels.keep_visible((50.0, 50.0), (150.0, 0.0));
+        let (_, y) = labels.beside((50.0, 50.0), 8.0, width("word"));
+        assert!(y > 50.0, "the arrow goes up, so the label goes down");
+    }
+
+    #[test]
+    fn a_label_stays_on_the_paper() {
+        let mut labels = Labels::default();
+        let (x, _) = labels.beside((10.0, 50.0), 8.0, 100.0);
+        assert!(x >= 50.0);
+        labels.keep_visible((10.0, 50.0), (500.0, 20.0));
+        labels.keep_visible((10.0, 50.0), (500.0, 80.0));
+        let (x, _) = labels.beside((10.0, 50.0), 8.0, 100.0);
+        assert!(x >= 50.0, "rather on an arrow than off the paper");
+        assert!(labels.right >= 100.0);
+    }
+
+    #[test]
+    fn where_everything_is_taken_a_label_is_still_somewhere() {
+        let mut labels = Labels::default();
+        for _ in 0..100 {
+            let (x, y) = labels.beside((50.0, 50.0), 8.0, width("word"));
+            assert!(x.is_finite() && y.is_finite());
+        }
+    }
+}

@@ -1,0 +1,135 @@
+//! How things look: colours that colour-blind people can tell apart, dashes and textures for those who see none.
+
+use super::super::words::visible;
+
+/// Text as it can stand in XML, between tags and in attributes.
+pub(super) fn escape(text: &str) -> String {
+    text.chars().map(visible).fold(String::with_capacity(text.len()), |mut escaped, letter| {
+        match letter {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            _ => escaped.push(letter),
+        }
+        escaped
+    })
+}
+
+/// The style sheet, and the textures that it uses.
+///
+/// Colours are written out twice, for paper and for a dark screen: not every program that shows SVG knows variables.
+pub(super) fn style() -> String {
+    let paper = coloured(|(_, paper, _)| paper);
+    let screen = coloured(|(_, _, screen)| screen);
+    format!(
+        "<style>\n{SHAPES}{paper}@media (prefers-color-scheme:dark){{\n{screen}}}\n</style>\n<defs>{TEXTURES}</defs>"
+    )
+}
+
+type Colour = (&'static str, &'static str, &'static str);
+
+fn coloured(choose: impl Fn(Colour) -> &'static str) -> String {
+    COLOURS.iter().fold(RULES.to_string(), |rules, &colour| rules.replace(colour.0, choose(colour)))
+}
+
+/// What each colour is on paper and on a dark screen. Those of messages are Okabe and Ito's, darkened and lightened.
+const COLOURS: [Colour; 13] = [
+    ("$paper", "#fff", "#16171b"),
+    ("$ink", "#1b1b1f", "#ececf0"),
+    ("$dim", "#5f5f69", "#a0a0aa"),
+    ("$faint", "#e6e6ea", "#2c2d34"),
+    ("$busy", "#8a6100", "#e6b84a"),
+    ("$onalarm", "#fff", "#16171b"),
+    ("$alarm", "#c40233", "#ff6b81"),
+    ("$k0", "#0b62a4", "#6db6f0"),
+    ("$k1", "#b84a00", "#ff9a57"),
+    ("$k2", "#00734f", "#45d09f"),
+    ("$k3", "#93417a", "#e79fc6"),
+    ("$k4", "#7a5600", "#f0c24d"),
+    ("$k5", "#1f6c87", "#8fd3ff"),
+];
+
+const SHAPES: &str = r#"text{font:12px system-ui,"DejaVu Sans",sans-serif}
+text.title{font-size:17px;font-weight:600}
+text.name{font-size:15px;font-weight:600;text-anchor:end}
+text.time{font-size:11px;text-anchor:middle}
+text.end{text-anchor:end}
+text.point{font-size:11.5px}
+text.strong,text.flagged{font-weight:600}
+.guide{stroke-width:1}
+.line{stroke-width:1.4}
+.cut{stroke-width:5}
+.crashed{stroke-width:2;stroke-dasharray:1 7;stroke-linecap:round}
+.wanting{fill:url(#hatch);stroke-width:1}
+.inside{stroke-width:1.5}
+.candidate{fill:url(#dots);stroke-width:1}
+.leading{fill:url(#cross);stroke-width:2}
+.paused{fill:url(#bars);stroke-width:1}
+.paused-inside{fill:url(#asleep);stroke-width:1.5}
+.arrow{fill:none;stroke-width:1.7}
+.arrow.k1{stroke-dasharray:13 4}
+.arrow.k2{stroke-dasharray:11 4 2 4}
+.arrow.k3{stroke-dasharray:3 3}
+.arrow.k4{stroke-dasharray:18 3 3 3 3 3}
+.arrow.k5{stroke-dasharray:7 3}
+.arrow.application{stroke-dasharray:5 5}
+.arrow.fading{opacity:.55}
+.label,.point{text-anchor:middle;paint-order:stroke;stroke-width:5px;stroke-linejoin:round}
+.tick{stroke-width:1.4}
+.timer{stroke-width:1.5}
+.cross{fill:none;stroke-width:2.6;stroke-linecap:round}
+.pole{stroke-width:1.6;stroke-dasharray:6 4}
+.ring{fill:none;stroke-width:2.6}
+"#;
+
+const RULES: &str = "text{fill:$ink}
+.paper,.back,.timer{fill:$paper}
+.cut,.label,.point{stroke:$paper}
+text.time,text.point,.dot.application,.head.application,text.application,.dim{fill:$dim}
+.crashed,.paused,.arrow.application,.bar{stroke:$dim}
+.guide{stroke:$faint}
+.line,.leading,.paused-inside,.inside,.tick,.timer,.ink{stroke:$ink}
+.inside,text.strong{fill:$ink}
+.wanting,.candidate,.busy{stroke:$busy}
+.busy-dot{fill:$busy}
+.cross,.pole,.ring{stroke:$alarm}
+.flag{fill:$alarm}
+text.flagged{fill:$onalarm}
+.arrow.k0{stroke:$k0}.dot.k0,.head.k0,text.k0{fill:$k0}
+.arrow.k1{stroke:$k1}.dot.k1,.head.k1,text.k1{fill:$k1}
+.arrow.k2{stroke:$k2}.dot.k2,.head.k2,text.k2{fill:$k2}
+.arrow.k3{stroke:$k3}.dot.k3,.head.k3,text.k3{fill:$k3}
+.arrow.k4{stroke:$k4}.dot.k4,.head.k4,text.k4{fill:$k4}
+.arrow.k5{stroke:$k5}.dot.k5,.head.k5,text.k5{fill:$k5}
+";
+
+const TEXTURES: &str = r#"
+<pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+<path class="busy" d="M1.5 0V6" stroke-width="3"/></pattern>
+<pattern id="dots" width="6" height="6" patternUnits="userSpaceOnUse">
+<circle class="busy-dot" cx="3" cy="3" r="1.6"/></pattern>
+<pattern id="cross" width="7" height="7" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
+<path class="ink" d="M0 3.5H7M3.5 0V7" stroke-width="1.6"/></pattern>
+<pattern id="bars" width="8" height="8" patternUnits="userSpaceOnUse">
+<path class="bar" d="M2 0V8M5 0V8" stroke-width="1.4"/></pattern>
+<pattern id="asleep" width="9" height="9" patternUnits="userSpaceOnUse">
+<path class="ink" d="M2.5 0V9M6.5 0V9" stroke-width="2.6"/></pattern>
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_takes_for_itself_is_escaped() {
+        assert_eq!(escape(r#"<a b="c">&'"#), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
+        assert_eq!(escape("a\u{0}b\n"), "a\u{fffd}b\u{fffd}");
+    }
+
+    #[test]
+    fn every_colour_is_known() {
+        assert!(!style().contains('$'));
+    }
+}

@@ -1,0 +1,594 @@
+//! A diagram in characters: processes side by side, time running down.
+//!
+//! A message that arrives before anything else happens is one arrow on one row. Otherwise it leaves on one row and
+//! arrives on a later one, and a number in brackets connects the two.
+
+mod row;
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use quorate_core::trace::What;
+
+use self::row::{Item, Part, Row, is_long, receiver};
+use super::Picture;
+use super::layout::{Event, Fate, Layout, Message, Phase};
+use super::words::{brief, shown, visible};
+use crate::conversation::sentence;
+use crate::time::delta_text;
+
+/// The least room for words in the margin.
+const MARGIN: usize = 30;
+
+/// No chart is wider than this, whatever the terminal.
+const WIDEST: usize = 400;
+
+pub(super) fn draw(picture: &Picture<'_>, columns: usize) -> String {
+    let layout = Layout::new(picture);
+    let chart = Chart::new(&layout, columns.min(WIDEST));
+    let mut text = String::new();
+    if !picture.title.is_empty() {
+        text.extend(picture.title.chars().map(visible));
+        text += "\n\n";
+    }
+    let (before, after) = layout.notes();
+    let mut rows = Rows { chart: &chart, text, used: BTreeSet::new() };
+    rows.header();
+    rows.note(before.as_deref());
+    rows.body();
+    rows.note(after.as_deref());
+    rows.legend();
+    rows.text
+}
+
+/// How much of a diagram there is room for.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Form {
+    /// Labels are on their arrows. Lines are this far apart.
+    Wide(usize),
+    /// Labels are in the margin. Lines are this far apart.
+    Narrow(usize),
+    /// Words only.
+    List,
+}
+
+/// What does not change from row to row.
+struct Chart<'a> {
+    layout: &'a Layout<'a>,
+    form: Form,
+    columns: usize,
+    /// The width of the times at the left.
+    times: usize,
+    /// For each message, the number that connects its two ends, unless it needs none.
+    tags: Vec<Option<usize>>,
+    /// For each event, whether the next event is all that becomes of the message that it sends.
+    at_once: Vec<bool>,
+}
+
+impl<'a> Chart<'a> {
+    fn new(layout: &'a Layout<'a>, columns: usize) -> Chart<'a> {
+        let at_once: Vec<bool> =
+            layout.events.iter().enumerate().map(|(index, event)| arrives_at_once(layout, index, event)).collect();
+        let mut next = 0;
+        let tags = layout.messages.iter().map(|message| {
+            let sent = message.sent?;
+            if message.fates.is_empty() || at_once[sent] {
+                return None;
+            }
+            next += 1;
+            Some(next)
+        });
+        let tags = tags.collect();
+        let mut chart = Chart { layout, form: Form::List, columns, times: 3, tags, at_once };
+        let begins = layout.events.iter().map(|event| event.moment);
+        let ends =
+            layout.events.iter().skip(1).map(|event| event.moment).chain([layout.moments.len().saturating_sub(1)]);
+        let spans = begins.zip(ends).zip(&chart.at_once);
+        let widths = spans.map(|((begin, end), &at_once)| chart.time(begin, if at_once { end } else { begin }).len());
+        chart.times = widths.chain([3]).max().unwrap_or(3);
+        chart.form = chart.choose();
+        chart
+    }
+
+    fn choose(&self) -> Form {
+        let lines = self.layout.lines.len();
+        let room = self.columns.saturating_sub(self.times + 3);
+        if lines == 0 {
+            return Form::List;
+        }
+        let labels = self.layout.events.iter().filter_map(|event| Some((event, event.message?)));
+        let arrow = labels.map(|(event, message)| self.label(event, message).len() + self.tag(message).len() + 5);
+        let words = self.layout.events.iter().filter(|event| !is_long(event)).filter_map(|event| brief(event.record));
+        let needed = arrow.chain(words.map(|words| words.chars().count() + 3)).max().unwrap_or(0);
+        let name = self.layout.lines.last().map_or(0, |last| last.number().to_string().len());
+        let pitch = (room / lines).min(40);
+        if pitch >= needed.max(name + 2) {
+            return Form::Wide(pitch);
+        }
+        let pitch = (room.saturating_sub(MARGIN) / lines).min(6);
+        if pitch >= (name + 1).max(3) { Form::Narrow(pitch) } else { Form::List }
+    }
+
+    /// The time of a row that goes from one moment to another.
+    fn time(&self, begin: usize, end: usize) -> String {
+        let [begin, end] = [begin, end].map(|moment| delta_text(self.layout.moments[moment].at));
+        if begin == end { begin } else { format!("{begin}-{end}") }
+    }
+
+    fn pitch(&self) -> usize {
+        match self.form {
+            Form::Wide(pitch) | Form::Narrow(pitch) => pitch,
+            Form::List => 0,
+        }
+    }
+
+    /// What a message says, in this event.
+    fn label(&self, event: &Event<'_>, message: usize) -> Vec<char> {
+        let message = &self.layout.messages[message];
+        let says = message.label.map_or_else(|| "tells".into(), |label| shown(&label.to_string()));
+        let again = if is_again(self.layout, message, event) { " again" } else { "" };
+        says.chars().chain(again.chars()).collect()
+    }
+
+    /// What connects the ends of a message; dots where there is nothing to connect with.
+    fn tag(&self, message: usize) -> String {
+        self.tags[message].map_or_else(|| "…".into(), |tag| format!("[{tag}]"))
+    }
+}
+
+/// Whether the next thing that happens is that this message arrives, or is lost, and nothing else becomes of it.
+fn arrives_at_once(layout: &Layout<'_>, index: usize, event: &Event<'_>) -> bool {
+    let Some(message) = event.message.map(|message| &layout.messages[message]) else { return false };
+    let next = match message.fates[..] {
+        [Fate::Received(fate) | Fate::Lost(fate)] => fate,
+        _ => return false,
+    };
+    message.sent == Some(index) && next == index + 1
+}
+
+/// Whether this event is not the first receipt of the message.
+fn is_again(layout: &Layout<'_>, message: &Message<'_>, event: &Event<'_>) -> bool {
+    let receipts = message.fates.iter().filter_map(|fate| match fate {
+        Fate::Received(receipt) => Some(&layout.events[*receipt]),
+        Fate::Lost(_) => None,
+    });
+    matches!(event.record.what, What::Received { .. } | What::Heard { .. })
+        && receipts.take(1).any(|first| !std::ptr::eq(first.record, event.record))
+}
+
+/// Something that a legend explains.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Sign {
+    Phase(Phase),
+    Tag,
+    Dots,
+    Cross,
+    Application,
+}
+
+/// The rows, being written.
+struct Rows<'a> {
+    chart: &'a Chart<'a>,
+    text: String,
+    used: BTreeSet<Sign>,
+}
+
+impl Rows<'_> {
+    fn header(&mut self) {
+        let pitch = self.chart.pitch();
+        if pitch == 0 {
+            return;
+        }
+        let mut line = format!("{:>width$}  ", "δ", width = self.chart.times);
+        for &id in &self.chart.layout.lines {
+            let name = id.to_string();
+            let name = if name.len() < pitch { name } else { id.number().to_string() };
+            let _ = write!(line, "{name:<pitch$}");
+        }
+        self.push(&line);
+    }
+
+    fn note(&mut self, note: Option<&str>) {
+        if let Some(note) = note {
+            let width = self.chart.times;
+            self.push(&format!("{:>width$}  {note}", "⋮"));
+        }
+    }
+
+    fn body(&mut self) {
+        let layout = self.chart.layout;
+        let mut phases = layout.initial.clone();
+        let mut flags = layout.flags.iter().peekable();
+        let mut row = Row::default();
+        while let Some(flag) = flags.next_if(|flag| flag.event.is_none()) {
+            self.flag(&flag.mark.text, flag.mark.process.map(|id| id.to_string()));
+        }
+        for (index, event) in layout.events.iter().enumerate() {
+            let follows = index > 0 && self.chart.at_once[index - 1];
+            if !row.takes(self.chart, event, follows) {
+                self.finish(&mut row, &phases);
+            }
+            phases[event.line] = event.phase;
+            row.add(self.chart, index, event, follows);
+            if is_long(event) {
+                self.finish(&mut row, &phases);
+                let words = sentence(event.record.process, &event.record.what);
+                let words = words.chars().map(visible).collect::<String>();
+                let words = format!("{} {words}", event.record.process);
+                self.wrapped("!", words.split(' '), " ");
+            }
+            if flags.peek().is_some_and(|flag| flag.event == Some(index)) {
+                self.finish(&mut row, &phases);
+            }
+            while let Some(flag) = flags.next_if(|flag| flag.event == Some(index)) {
+                self.flag(&flag.mark.text, flag.mark.process.map(|id| id.to_string()));
+            }
+        }
+        self.finish(&mut row, &phases);
+    }
+
+    fn flag(&mut self, text: &str, process: Option<String>) {
+        let place = process.map_or(String::new(), |process| format!("{process}: "));
+        let text: String = text.chars().map(visible).collect();
+        self.wrapped("▶▶▶", format!("{place}{text}").split(' '), " ");
+    }
+
+    /// Words across the whole width, below each other if they are many.
+    fn wrapped<'w>(&mut self, sign: &str, words: impl Iterator<Item = &'w str>, between: &str) {
+        let width = self.chart.times;
+        let room = self.chart.columns.saturating_sub(width + 2).max(20);
+        let mut sign = sign;
+        let mut line = String::new();
+        for word in words {
+            if !line.is_empty() && line.chars().count() + between.len() + word.chars().count() > room {
+                self.push(&format!("{sign:>width$}  {line}"));
+                (line, sign) = (String::new(), "");
+            }
+            if !line.is_empty() {
+                line += between;
+            }
+            line += word;
+        }
+        self.push(&format!("{sign:>width$}  {line}"));
+    }
+
+    fn push(&mut self, line: &str) {
+        self.text += line.trim_end();
+        self.text.push('\n');
+    }
+
+    /// Writes the row, if there is anything on it, and begins the next.
+    fn finish(&mut self, row: &mut Row, phases: &[Phase]) {
+        let Row { items, moments, told, .. } = std::mem::take(row);
+        row.told = told;
+        let Some((begin, end)) = moments.filter(|_| !items.is_empty()) else { return };
+        // Two moments can be closer together than what is shown of their times.
+        let is_told = told.is_some_and(|told| self.chart.time(told, told) == self.chart.time(begin, end));
+        let time = if is_told { String::new() } else { self.chart.time(begin, end) };
+        row.told = Some(end);
+        let width = self.chart.times;
+        let mut line = format!("{time:>width$}  ");
+        line += &match self.chart.form {
+            Form::Wide(pitch) => self.wide(&items, phases, pitch),
+            Form::Narrow(pitch) => self.narrow(&items, phases, pitch),
+            Form::List => items.iter().map(|item| self.spoken(item)).collect::<Vec<_>>().join(" "),
+        };
+        self.push(&line);
+    }
+
+    /// The lines of all processes, as they are on a row.
+    fn lines(&mut self, phases: &[Phase], items: &[Item], pitch: usize, width: usize) -> Vec<char> {
+        let mut cells = vec![' '; width.max(phases.len() * pitch)];
+        for (line, &phase) in phases.iter().enumerate() {
+            cells[line * pitch] = stroke(phase);
+            self.used.insert(Sign::Phase(phase));
+        }
+        let crash = items.iter().find(|item| matches!(self.event(item).record.what, What::Crashed));
+        if let Some(item) = crash {
+            cells[self.event(item).line * pitch] = '✝';
+        }
+        cells
+    }
+
+    fn event(&self, item: &Item) -> &Event<'_> {
+        &self.chart.layout.events[item.event]
+    }
+
+    fn wide(&mut self, items: &[Item], phases: &[Phase], pitch: usize) -> String {
+        let room = self.chart.columns.saturating_sub(self.chart.times + 2);
+        let mut cells = self.lines(phases, items, pitch, room);
+        for item in items {
+            match item.part {
+                Some(part) => {
+                    let event = &self.chart.layout.events[item.event];
+                    let message = event.message.expect("only a message is an arrow");
+                    let label = self.chart.label(event, message);
+                    let tag: Vec<char> = self.chart.tag(message).chars().collect();
+                    self.arrow(&mut cells, item, part, pitch, Some((&label, &tag)));
+                }
+                None => {
+                    let words = brief(self.event(item).record).unwrap_or_default();
+                    let begin = self.event(item).line * pitch + 2;
+                    write_at(&mut cells, begin, words.chars());
+                }
+            }
+        }
+        cells.into_iter().collect()
+    }
+
+    fn narrow(&mut self, items: &[Item], phases: &[Phase], pitch: usize) -> String {
+        let mut cells = self.lines(phases, items, pitch, 0);
+        for item in items {
+            if let Some(part) = item.part {
+                self.arrow(&mut cells, item, part, pitch, None);
+            }
+        }
+        let words: Vec<_> = items.iter().map(|item| self.spoken(item)).collect();
+        cells.into_iter().chain(words.join(" ").chars()).collect()
+    }
+
+    /// The event as a sentence, for the margin.
+    fn spoken(&mut self, item: &Item) -> String {
+        let event = &self.chart.layout.events[item.event];
+        let words: String = sentence(event.record.process, &event.record.what).chars().map(visible).collect();
+        let tag = event.message.map_or(String::new(), |message| match item.part {
+            Some(Part::Whole) => ", and it arrives".into(),
+            Some(Part::FailsAtOnce) => ", and it is lost".into(),
+            _ => {
+                let tag = self.chart.tag(message);
+                self.used.insert(if tag == "…" { Sign::Dots } else { Sign::Tag });
+                format!(" {tag}")
+            }
+        });
+        format!("{} {words}{tag}", event.record.process)
+    }
+
+    fn arrow(&mut self, cells: &mut [char], item: &Item, part: Part, pitch: usize, label: Option<(&[char], &[char])>) {
+        let event = &self.chart.layout.events[item.event];
+        let Some(message) = event.message.map(|message| &self.chart.layout.messages[message]) else { return };
+        let (from, to) = (message.from * pitch, receiver(self.chart, event) * pitch);
+        if from == to {
+            // No process sends to itself over the network, but a trace may say so.
+            let words = label.map_or(&[][..], |(words, _)| words);
+            write_at(cells, from + 1, ['↺'].into_iter().chain(words.iter().copied()));
+            return;
+        }
+        let stroke = if message.label.is_some() { '─' } else { '┄' };
+        if message.label.is_none() {
+            self.used.insert(Sign::Application);
+        }
+        let right = to > from;
+        // Positions count from the sender's line towards the receiver's; the last is next to the receiver's line.
+        let length = from.abs_diff(to) - 1;
+        let place = |position: usize| if right { from + 1 + position } else { from - 1 - position };
+        for position in 0..length {
+            if !place(position).is_multiple_of(pitch) {
+                cells[place(position)] = stroke;
+            }
+        }
+        match part {
+            Part::Whole | Part::Arrives => cells[place(length - 1)] = if right { '▶' } else { '◀' },
+            Part::Fails | Part::FailsAtOnce => {
+                self.used.insert(Sign::Cross);
+                cells[place(length - 1)] = '✗';
+            }
+            Part::Leaves if label.is_none() => cells[place(length - 1)] = if right { '▷' } else { '◁' },
+            Part::Leaves => {}
+        }
+        let Some((words, tag)) = label else {
+            if matches!(part, Part::Arrives | Part::Fails) {
+                cells[place(0)] = ' ';
+            }
+            return;
+        };
+        // The label is next to whom it concerns, and never on a line.
+        let near_sender = matches!(part, Part::Leaves | Part::Whole | Part::FailsAtOnce);
+        let gap = if near_sender { 0 } else { (length / pitch) * pitch };
+        let tagged = match part {
+            Part::Whole | Part::FailsAtOnce => 0,
+            Part::Leaves | Part::Arrives | Part::Fails => tag.len() + 1,
+        };
+        let is_alone = length < pitch;
+        let spare = (pitch - 1).saturating_sub(words.len() + if is_alone { tagged } else { 0 }) / 2;
+        let spare = spare.max(1) + if is_alone && !near_sender { tagged } else { 0 };
+        let ends = (place(gap + spare), place(gap + spare + words.len() - 1));
+        write_at(cells, ends.0.min(ends.1), words.iter().copied());
+        if tagged == 0 {
+            return;
+        }
+        self.used.insert(if tag == ['…'] { Sign::Dots } else { Sign::Tag });
+        // The tag is at the end that is not reached, with a space between.
+        let first = if part == Part::Leaves { length - tag.len() - 1 } else { 1 };
+        let space = if part == Part::Leaves { length - 1 } else { 0 };
+        let ends = (place(first), place(first + tag.len() - 1));
+        write_at(cells, ends.0.min(ends.1), tag.iter().copied());
+        cells[place(space)] = ' ';
+    }
+
+    /// What the signs mean that occur.
+    fn legend(&mut self) {
+        if self.chart.form == Form::List && !self.used.contains(&Sign::Tag) {
+            return;
+        }
+        let meanings: Vec<String> = self.used.iter().filter_map(meaning).collect();
+        if !meanings.is_empty() {
+            self.text.push('\n');
+            self.wrapped("", meanings.iter().map(String::as_str), "   ");
+        }
+    }
+}
+
+fn write_at(cells: &mut [char], begin: usize, letters: impl Iterator<Item = char>) {
+    for (cell, letter) in cells.iter_mut().skip(begin).zip(letters) {
+        *cell = letter;
+    }
+}
+
+/// How a line is drawn.
+fn stroke(phase: Phase) -> char {
+    match phase {
+        Phase::Idle => '│',
+        Phase::Wanting => '╎',
+        Phase::Inside => '█',
+        Phase::Candidate => '☆',
+        Phase::Leading => '★',
+        Phase::Paused => 'z',
+        Phase::PausedInside => '▒',
+        Phase::Crashed => '·',
+    }
+}
+
+fn meaning(sign: &Sign) -> Option<String> {
+    let words = match sign {
+        Sign::Phase(Phase::Idle) => return None,
+        Sign::Phase(phase) => {
+            return Some(format!("{} {}", stroke(*phase), phase.meaning()));
+        }
+        Sign::Tag => "[1] sent above, arrives below",
+        Sign::Dots => "… sent or arrives outside this picture",
+        Sign::Cross => "✗ lost",
+        Sign::Application => "┄ application's message",
+    };
+    Some(words.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_core::id::Id;
+    use quorate_core::trace::{Label, Record};
+
+    use super::super::Mark;
+    use super::*;
+
+    fn record(at: u64, process: u32, what: What) -> Record {
+        Record { at: at * crate::time::DELTA, process: Id::new(process), what }
+    }
+
+    fn label() -> Label {
+        Label { kind: "word".into(), number: None }
+    }
+
+    fn sent(at: u64, process: u32, to: u32, sequence: u64) -> Record {
+        record(at, process, What::Sent { to: Id::new(to), sequence, label: label() })
+    }
+
+    fn received(at: u64, process: u32, from: u32, sequence: u64) -> Record {
+        record(at, process, What::Received { from: Id::new(from), sequence, label: label() })
+    }
+
+    fn lost(at: u64, process: u32, to: u32, sequence: u64) -> Record {
+        record(at, process, What::Lost { to: Id::new(to), sequence, label: label() })
+    }
+
+    fn chart(n: u32, columns: usize, records: &[Record], marks: Vec<Mark>) -> Vec<String> {
+        let text = Picture { n, records, title: String::new(), marks }.text(columns);
+        text.lines().map(str::to_string).collect()
+    }
+
+    #[test]
+    fn a_message_that_arrives_next_is_one_arrow() {
+        let rows = chart(2, 45, &[sent(0, 1, 2, 1), received(1, 2, 1, 1)], vec![]);
+        assert_eq!(rows, ["  δ  p1                 p2", "0-1  │───────word──────▶│"]);
+    }
+
+    #[test]
+    fn a_message_that_arrives_later_has_a_number() {
+        let records = [sent(0, 1, 2, 1), sent(0, 2, 1, 1), received(2, 2, 1, 1), received(3, 1, 2, 1)];
+        assert_eq!(
+            chart(2, 45, &records, vec![])[1..],
+            [
+                "  0  │─────word─────[1] │",
+                "     │ [2]─────word─────│",
+                "  2  │ [1]─────word────▶│",
+                "  3  │◀────word─────[2] │",
+                "",
+                "     [1] sent above, arrives below",
+            ]
+        );
+    }
+
+    #[test]
+    fn what_is_lost_or_doubled_or_has_no_other_end_looks_so() {
+        let records = [
+            sent(0, 1, 2, 1),
+            lost(1, 1, 2, 1),
+            sent(2, 1, 2, 2),
+            received(3, 2, 1, 2),
+            received(4, 2, 1, 2),
+            sent(5, 1, 2, 3),
+            received(6, 2, 1, 4),
+        ];
+        assert_eq!(
+            chart(2, 45, &records, vec![])[1..],
+            [
+                "0-1  │───────word──────✗│",
+                "  2  │─────word─────[1] │",
+                "  3  │ [1]─────word────▶│",
+                "  4  │ [1]──word again─▶│",
+                "  5  │──────word──────… │",
+                "  6  │ …──────word─────▶│",
+                "",
+                "     [1] sent above, arrives below",
+                "     … sent or arrives outside this picture",
+                "     ✗ lost",
+            ]
+        );
+    }
+
+    #[test]
+    fn phases_are_strokes_and_a_step_shares_a_row() {
+        let fence = quorate_core::clock::Fence::counted(0, quorate_core::clock::Number::try_from(3).unwrap());
+        let records = [
+            record(0, 2, What::Wanted),
+            sent(0, 2, 1, 1),
+            received(1, 1, 2, 1),
+            sent(1, 1, 2, 1),
+            received(2, 2, 1, 1),
+            record(2, 2, What::Entered { fence }),
+            record(3, 2, What::Leaving),
+            record(3, 2, What::Exited),
+            record(4, 2, What::Crashed),
+        ];
+        assert_eq!(
+            chart(2, 45, &records, vec![])[1..],
+            [
+                "0-1  │◀──────word───────╎ asks to enter",
+                "1-2  │───────word──────▶█ ENTERS #3",
+                "  3  │                  │ leaves",
+                "  4  │                  ✝ CRASHES",
+                "",
+                "     ╎ waits to enter   █ inside   · crashed",
+            ]
+        );
+    }
+
+    #[test]
+    fn a_mark_is_where_it_happens() {
+        let mark = |at: u64, process| Mark { at: at * crate::time::DELTA, process, text: "see here".into() };
+        let records = [record(0, 1, What::Wanted), record(1, 2, What::Wanted), record(1, 1, What::Leaving)];
+        let marks = vec![mark(9, None), mark(1, Some(Id::new(2)))];
+        let rows = chart(2, 60, &records, marks);
+        assert!(rows[2].contains("asks to enter"));
+        assert_eq!(rows[3], "▶▶▶  p2: see here");
+        assert!(rows[4].contains("leaves"));
+        assert_eq!(rows[5], "▶▶▶  see here");
+    }
+
+    #[test]
+    fn with_less_room_words_go_to_the_margin_and_then_lines_go() {
+        let records = [sent(0, 1, 3, 1), sent(1, 2, 3, 1), received(2, 3, 1, 1)];
+        assert_eq!(
+            chart(4, 52, &records, vec![])[..4],
+            [
+                "  δ  p1  p2  p3  p4",
+                "  0  │───│──▷│   │   p1 sends word to p3 [1]",
+                "  1  │   │──▷│   │   p2 sends word to p3 …",
+                "  2  │ ──│──▶│   │   p3 gets word from p1 [1]",
+            ]
+        );
+        assert_eq!(
+            chart(4, 0, &records, vec![])[..3],
+            ["  0  p1 sends word to p3 [1]", "  1  p2 sends word to p3 …", "  2  p3 gets word from p1 [1]"]
+        );
+    }
+}

@@ -1,0 +1,98 @@
+//! The few words that go beside an event of a diagram.
+
+use quorate_core::id::Id;
+use quorate_core::trace::{Opinion, Record, What};
+
+/// The longest label that is shown whole.
+const LONGEST: usize = 40;
+
+/// What happened, in the few words for which there is room beside a line; nothing for messages, which are arrows, and
+/// for what the next record says better.
+pub(super) fn brief(record: &Record) -> Option<String> {
+    let words = match &record.what {
+        What::Wanted => "asks to enter".into(),
+        What::Withdrew => "withdraws".into(),
+        What::Withdrawn => "may ask again".into(),
+        What::Entered { fence } => format!("ENTERS {fence}"),
+        What::Leaving => "leaves".into(),
+        What::Called => "calls election".into(),
+        What::Leader { leader } if *leader == record.process => "LEADS".into(),
+        What::Leader { leader } => format!("follows {leader}"),
+        What::Opinion { of, opinion: Opinion::Unsuspected } => format!("trusts {of}"),
+        What::Opinion { of, opinion: Opinion::Suspected } => format!("suspects {of}"),
+        What::Opinion { of, opinion: Opinion::Failed } => format!("{of} is dead"),
+        What::TimedOut { timer } => format!("timeout {timer}"),
+        What::Told { of, alive: false } => format!("told: {of} died"),
+        What::Told { of, alive: true } => format!("told: {of} is back"),
+        What::Crashed => "CRASHES".into(),
+        What::Restarted { incarnation } => format!("back, life {incarnation}"),
+        What::Paused => "pauses".into(),
+        What::Resumed => "resumes".into(),
+        What::Partitioned { part } => format!("cut: part {part}"),
+        What::Healed => "network heals".into(),
+        What::Unexpected { why, .. } => format!("unexpected: {why}"),
+        What::Exited
+        | What::Sent { .. }
+        | What::Received { .. }
+        | What::Lost { .. }
+        | What::Poked { .. }
+        | What::Heard { .. } => return None,
+    };
+    Some(shown(&words))
+}
+
+/// Text as it can be shown on one line: no control characters, and not endless.
+pub(super) fn shown(text: &str) -> String {
+    let mut letters = text.chars();
+    let mut shown: String = letters.by_ref().take(LONGEST).map(visible).collect();
+    if letters.next().is_some() {
+        shown.pop();
+        shown.push('…');
+    }
+    shown
+}
+
+/// The letter, or a sign that there was one that cannot be shown.
+pub(super) fn visible(letter: char) -> char {
+    // Besides control characters, XML knows no U+FFFE and U+FFFF.
+    if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { letter }
+}
+
+/// The other process of a message's record, with its sender and its receiver in order.
+pub(super) fn ends(record: &Record) -> Option<(Id, Id)> {
+    match record.what {
+        What::Sent { to, .. } | What::Lost { to, .. } | What::Poked { to, .. } => Some((record.process, to)),
+        What::Received { from, .. } | What::Heard { from, .. } => Some((from, record.process)),
+        What::Wanted
+        | What::Withdrew
+        | What::Withdrawn
+        | What::Entered { .. }
+        | What::Leaving
+        | What::Exited
+        | What::Called
+        | What::Leader { .. }
+        | What::Opinion { .. }
+        | What::TimedOut { .. }
+        | What::Told { .. }
+        | What::Crashed
+        | What::Restarted { .. }
+        | What::Paused
+        | What::Resumed
+        | What::Partitioned { .. }
+        | What::Healed
+        | What::Unexpected { .. } => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_shown_is_one_short_line() {
+        assert_eq!(shown("request(1)"), "request(1)");
+        assert_eq!(shown("a\nb\u{1b}[31m\u{ffff}"), "a\u{fffd}b\u{fffd}[31m\u{fffd}");
+        assert_eq!(shown(&"x".repeat(40)), "x".repeat(40));
+        assert_eq!(shown(&"x".repeat(41)), format!("{}…", "x".repeat(39)));
+    }
+}

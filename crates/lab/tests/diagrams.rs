@@ -1,0 +1,199 @@
+//! Diagrams of small runs, to the byte, and of whatever records there may be, without a panic.
+//!
+//! `UPDATE=1 cargo test -p quorate-lab --test diagrams` rewrites the files in `tests/diagrams`; look at them.
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
+use proptest::test_runner::RngSeed;
+use quorate_core::clock::{Fence, Number};
+use quorate_core::id::Id;
+use quorate_core::trace::{Label, Opinion, Record, What};
+use quorate_lab::application::{ClientPlan, Workload};
+use quorate_lab::diagram::{FILE_COLUMNS, Format, MOST_RECORDS, Mark, Picture, json_lines, shiviz};
+use quorate_lab::experiment::{Experiment, Spectators};
+use quorate_lab::network::Delay;
+use quorate_lab::simulate::Fault;
+use quorate_lab::time::DELTA;
+
+fn records(algorithm: &str, experiment: &Experiment) -> Vec<Record> {
+    let mut records = Vec::new();
+    let mut keep = |record: &Record| records.push(record.clone());
+    experiment.run(algorithm, Spectators { records: Some(&mut keep), ..Spectators::default() }).unwrap();
+    records
+}
+
+/// Two processes that ask at almost the same time.
+fn contention() -> Experiment {
+    Experiment {
+        n: 3,
+        clients: ClientPlan {
+            workload: Workload::List(vec![(Id::new(2), 0), (Id::new(3), DELTA / 2)]),
+            ..ClientPlan::default()
+        },
+        ..Experiment::default()
+    }
+}
+
+fn compare(name: &str, picture: &Picture<'_>) {
+    for (ending, format) in [("txt", Format::Text), ("svg", Format::Svg)] {
+        let actual = picture.render(format);
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagrams").join(format!("{name}.{ending}"));
+        assert_eq!(Format::of(&path), Ok(format));
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(&path, &actual).unwrap();
+        }
+        let expected = std::fs::read_to_string(&path).unwrap_or_default();
+        assert!(actual == expected, "{} changed; UPDATE=1 rewrites it", path.display());
+        if format == Format::Svg {
+            roxmltree::Document::parse(&actual).unwrap();
+        }
+    }
+}
+
+#[test]
+fn two_ask_at_almost_the_same_time() {
+    let records = records("ricart-agrawala", &contention());
+    let title = "ricart-agrawala: p2 and p3 ask at almost the same time".into();
+    compare("ricart-agrawala", &Picture { n: 3, records: &records, title, marks: vec![] });
+}
+
+#[test]
+fn the_largest_is_dead_and_the_next_leads() {
+    let experiment = Experiment {
+        n: 4,
+        faults: vec![Fault::AbsentFromTheBeginning(Id::new(4))],
+        starters: vec![(Id::new(2), 0)],
+        ..Experiment::default()
+    };
+    let records = records("bully", &experiment);
+    let title = "bully: p4 is dead, and p2 calls an election".into();
+    compare("bully", &Picture { n: 4, records: &records, title, marks: vec![] });
+}
+
+#[test]
+fn messages_are_doubled_and_a_process_crashes() {
+    let experiment = Experiment {
+        delay: Delay::Uniform(DELTA / 2, 3 * DELTA / 2),
+        loss: 0.1,
+        duplicate: 0.2,
+        until: Some(20 * DELTA),
+        faults: vec![
+            Fault::Pause(Id::new(2), 2 * DELTA, 3 * DELTA),
+            Fault::Crash(Id::new(3), 5 * DELTA),
+            Fault::Restart(Id::new(3), 8 * DELTA),
+        ],
+        ..contention()
+    };
+    let records = records("lamport", &experiment);
+    let unexpected = records.iter().find(|record| matches!(record.what, What::Unexpected { .. })).unwrap();
+    let text = "FIFO and \"exactly once\" are assumed: 2 < 3 & so on".into();
+    let marks = vec![Mark { at: unexpected.at, process: Some(unexpected.process), text }];
+    let title = "lamport: a network that it does not assume".into();
+    compare("lamport-with-faults", &Picture { n: 3, records: &records, title, marks });
+}
+
+/// A run of 100,000 records is drawn and exported in time.
+#[test]
+fn long_runs_are_cut_and_quick() {
+    let experiment = Experiment {
+        n: 5,
+        clients: ClientPlan { workload: Workload::Poisson(0.3), entries: 8_000, ..ClientPlan::default() },
+        ..Experiment::default()
+    };
+    let mut records = records("ricart-agrawala", &experiment);
+    assert!(records.len() >= 100_000, "{}", records.len());
+    records.truncate(100_000);
+    let mark = Mark { at: records[60_000].at, process: None, text: "here".into() };
+    let picture = Picture { n: 5, records: &records, title: "long".into(), marks: vec![mark] };
+    let began = Instant::now();
+    let (text, svg, narrow) = (picture.text(FILE_COLUMNS), picture.svg(), picture.text(40));
+    // Generous for a busy machine; alone it takes a fraction of a second.
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(text.contains("earlier records are not shown") && text.contains("later records are not shown"));
+    assert!(text.contains("▶▶▶  here") && narrow.contains("here"));
+    assert!(text.lines().count() < 2 * MOST_RECORDS);
+    roxmltree::Document::parse(&svg).unwrap();
+    let began = Instant::now();
+    assert_eq!(json_lines(&records).lines().count(), 100_000);
+    assert_eq!(shiviz(5, &records).lines().count(), 2 + 2 * 5 + 2 * 100_000);
+    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+}
+
+fn id() -> impl Strategy<Value = Id> {
+    prop_oneof![8 => 1..5_u32, 1 => 1..=u32::MAX].prop_map(Id::new)
+}
+
+fn number() -> impl Strategy<Value = u64> {
+    prop_oneof![8 => 0..6_u64, 1 => any::<u64>()]
+}
+
+fn label() -> impl Strategy<Value = Label> {
+    let kind = prop_oneof![Just("request".to_string()), any::<String>(), Just("x".repeat(300))];
+    (kind, proptest::option::of(any::<u64>())).prop_map(|(kind, number)| Label { kind: kind.into(), number })
+}
+
+fn what() -> impl Strategy<Value = What> {
+    let messages = prop_oneof![
+        (id(), number(), label()).prop_map(|(to, sequence, label)| What::Sent { to, sequence, label }),
+        (id(), number(), label()).prop_map(|(from, sequence, label)| What::Received { from, sequence, label }),
+        (id(), number(), label()).prop_map(|(to, sequence, label)| What::Lost { to, sequence, label }),
+        (id(), number()).prop_map(|(to, sequence)| What::Poked { to, sequence }),
+        (id(), number()).prop_map(|(from, sequence)| What::Heard { from, sequence }),
+    ];
+    let others = prop_oneof![
+        proptest::sample::select(vec![
+            What::Wanted,
+            What::Withdrew,
+            What::Withdrawn,
+            What::Entered { fence: Fence::counted(0, Number::ZERO) },
+            What::Leaving,
+            What::Exited,
+            What::Called,
+            What::Crashed,
+            What::Paused,
+            What::Resumed,
+            What::Healed,
+        ]),
+        id().prop_map(|leader| What::Leader { leader }),
+        id().prop_map(|of| What::Opinion { of, opinion: Opinion::Suspected }),
+        (id(), any::<bool>()).prop_map(|(of, alive)| What::Told { of, alive }),
+        any::<String>().prop_map(|timer| What::TimedOut { timer: timer.into() }),
+        number().prop_map(|incarnation| What::Restarted { incarnation }),
+        any::<u32>().prop_map(|part| What::Partitioned { part }),
+        (proptest::option::of(id()), any::<String>())
+            .prop_map(|(from, why)| What::Unexpected { from, why: why.into() }),
+    ];
+    prop_oneof![messages, others]
+}
+
+fn mark() -> impl Strategy<Value = Mark> {
+    (number(), proptest::option::of(id()), any::<String>()).prop_map(|(at, process, text)| Mark { at, process, text })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { rng_seed: RngSeed::Fixed(1), ..ProptestConfig::default() })]
+    #[test]
+    fn no_records_are_too_strange_to_draw(
+        n in prop_oneof![0..6_u32, any::<u32>()],
+        records in proptest::collection::vec(
+            (number(), id(), what()).prop_map(|(at, process, what)| Record { at, process, what }),
+            0..60,
+        ),
+        marks in proptest::collection::vec(mark(), 0..4),
+        title in any::<String>(),
+        columns in prop_oneof![0..200_usize, Just(usize::MAX)],
+    ) {
+        let picture = Picture { n, records: &records, title, marks };
+        picture.text(columns);
+        let svg = picture.svg();
+        if let Err(error) = roxmltree::Document::parse(&svg) {
+            panic!("{error}\n{svg}");
+        }
+        let events = shiviz(n, &records).lines().count();
+        assert!(events >= 2 + 2 * records.len());
+        assert_eq!(json_lines(&records).lines().count(), records.len());
+    }
+}
