@@ -122,6 +122,22 @@ fn long_runs_are_cut_and_quick() {
     assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
 }
 
+/// So is one where everything happens to somebody else, which would be quadratic if everybody knew of everybody.
+#[test]
+fn many_processes_are_quick() {
+    let to = |process: u32| Id::new(process % 100_000 + 1);
+    let sent =
+        |process| What::Sent { to: to(process), sequence: 1, label: Label { kind: "word".into(), number: None } };
+    let records: Vec<_> =
+        (1..=100_000).map(|process| Record { at: 0, process: Id::new(process), what: sent(process) }).collect();
+    let picture = Picture { n: 100_000, records: &records, title: "many".into(), marks: vec![] };
+    let began = Instant::now();
+    for format in [Format::Text, Format::Svg, Format::JsonLines, Format::Shiviz] {
+        assert!(picture.render(format).len() > 10_000);
+    }
+    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
+}
+
 fn id() -> impl Strategy<Value = Id> {
     prop_oneof![8 => 1..5_u32, 1 => 1..=u32::MAX].prop_map(Id::new)
 }

@@ -6,7 +6,6 @@
 
 use std::fmt::Write;
 
-use quorate_core::clock::VectorClock;
 use quorate_core::id::Id;
 use quorate_core::process::Ticks;
 use quorate_core::trace::{Record, Sequence, What};
@@ -26,22 +25,21 @@ const EVENT: &str = r"(?<host>\S*) (?<clock>{.*})\n(?<delta>\S*) (?<event>.*)";
 /// received before it was sent, or was never sent, tells its receiver nothing. ShiViz knows only hosts that have
 /// events, and shows them in the order of the log; so each process begins with an event of its own.
 pub fn shiviz(n: u32, records: &[Record]) -> String {
-    let hosts = hosts(n, records);
-    let places: FxHashMap<Id, usize> = hosts.iter().copied().zip(0..).collect();
-    let mut clocks: Vec<VectorClock> = vec![VectorClock::default(); hosts.len()];
+    let mut clocks: FxHashMap<Id, SparseClock> = FxHashMap::default();
     let mut expected = expected(records);
-    let mut under_way: FxHashMap<Name, VectorClock> = FxHashMap::default();
+    let mut under_way: FxHashMap<Name, SparseClock> = FxHashMap::default();
     let mut log = format!("{EVENT}\n\n");
     let begin = records.first().map_or(0, |record| record.at);
-    for (me, &host) in hosts.iter().enumerate() {
-        clocks[me].tick(Id::at(me));
-        write_event(&mut log, begin, host, "begins", &hosts, &clocks[me]);
+    for host in hosts(n, records) {
+        let clock = clocks.entry(host).or_default();
+        clock.tick(host);
+        write_event(&mut log, begin, host, "begins", clock);
     }
     for record in records {
-        let me = places[&record.process];
+        let clock = clocks.entry(record.process).or_default();
         if let Some((name, Role::Receipt)) = named(record) {
             if let Some(known) = under_way.get(&name) {
-                clocks[me].merge(known);
+                clock.merge(known);
             }
             let left = expected.get_mut(&name).expect("every receipt is expected");
             *left -= 1;
@@ -49,23 +47,22 @@ pub fn shiviz(n: u32, records: &[Record]) -> String {
                 under_way.remove(&name);
             }
         }
-        clocks[me].tick(Id::at(me));
+        clock.tick(record.process);
         if let Some((name, Role::Sending)) = named(record)
             && expected.get(&name).is_some_and(|&left| left > 0)
         {
-            under_way.entry(name).or_insert_with(|| clocks[me].clone());
+            under_way.entry(name).or_insert_with(|| clock.clone());
         }
         let words = sentence(record.process, &record.what);
-        write_event(&mut log, record.at, record.process, &words, &hosts, &clocks[me]);
+        write_event(&mut log, record.at, record.process, &words, clock);
     }
     log
 }
 
-fn write_event(log: &mut String, at: Ticks, process: Id, words: &str, hosts: &[Id], clock: &VectorClock) {
+fn write_event(log: &mut String, at: Ticks, process: Id, words: &str, clock: &SparseClock) {
     // Writing to a string cannot fail.
     let _ = write!(log, "{process} {{");
-    let known = hosts.iter().enumerate().map(|(place, host)| (host, clock.of(Id::at(place))));
-    for (position, (host, count)) in known.filter(|&(_, count)| count > 0).enumerate() {
+    for (position, (host, count)) in clock.0.iter().enumerate() {
         let separator = if position == 0 { "" } else { "," };
         let _ = write!(log, "{separator}\"{host}\":{count}");
     }
@@ -73,7 +70,7 @@ fn write_event(log: &mut String, at: Ticks, process: Id, words: &str, hosts: &[I
     let _ = writeln!(log, "}}\n{} {words}", delta_text(at));
 }
 
-/// Who is in the log, in order; a clock has an entry for each of them and for nobody else.
+/// Who is in the log, in order.
 fn hosts(n: u32, records: &[Record]) -> Vec<Id> {
     let mut hosts: Vec<Id> = records.iter().map(|record| record.process).collect();
     if n <= MOST_IDLE_LINES {
@@ -82,6 +79,40 @@ fn hosts(n: u32, records: &[Record]) -> Vec<Id> {
     hosts.sort_unstable();
     hosts.dedup();
     hosts
+}
+
+/// A vector clock that knows only of those who are in its past: of many processes most have never heard of most others.
+#[derive(Clone, Default)]
+struct SparseClock(Vec<(Id, u64)>);
+
+impl SparseClock {
+    /// An event of `id`.
+    fn tick(&mut self, id: Id) {
+        match self.0.binary_search_by_key(&id, |&(host, _)| host) {
+            Ok(place) => self.0[place].1 += 1,
+            Err(place) => self.0.insert(place, (id, 1)),
+        }
+    }
+
+    /// Adds everything in the past of `other` to this past.
+    fn merge(&mut self, other: &SparseClock) {
+        let mut merged = Vec::with_capacity(self.0.len().max(other.0.len()));
+        let (mut mine, mut theirs) = (self.0.iter().copied().peekable(), other.0.iter().copied().peekable());
+        loop {
+            let next = match (mine.peek(), theirs.peek()) {
+                (Some(&(one, mine_count)), Some(&(other, their_count))) if one == other => {
+                    theirs.next();
+                    mine.next().map(|_| (one, mine_count.max(their_count)))
+                }
+                (Some((one, _)), Some((other, _))) if one < other => mine.next(),
+                (_, Some(_)) => theirs.next(),
+                (_, None) => mine.next(),
+            };
+            let Some(next) = next else { break };
+            merged.push(next);
+        }
+        self.0 = merged;
+    }
 }
 
 /// The sender, its number for the message, and whether it is the application's.
@@ -173,6 +204,15 @@ mod tests {
         let log = shiviz(0, &[poked(1), sent(0, 1, 2, 1), heard(1), received(9, 2, 1, 1)]);
         let clocks: Vec<_> = events(&log).into_iter().map(|(_, clock, _)| clock.to_string()).collect();
         assert_eq!(clocks[4..], [r#"{"p1":2,"p2":2}"#, r#"{"p1":3,"p2":3}"#]);
+    }
+
+    #[test]
+    fn the_past_of_the_past_is_the_past() {
+        let records =
+            [sent(0, 3, 2, 1), received(1, 2, 3, 1), sent(1, 2, 1, 1), received(2, 1, 2, 1), sent(3, 1, 3, 1)];
+        let log = shiviz(4, &[&records[..], &[received(4, 3, 1, 1)]].concat());
+        let last = events(&log).last().map(|(host, clock, _)| (host.to_string(), clock.to_string()));
+        assert_eq!(last, Some(("p3".into(), r#"{"p1":3,"p2":3,"p3":3}"#.into())));
     }
 
     #[test]
