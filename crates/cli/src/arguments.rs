@@ -8,7 +8,7 @@ use quorate_core::catalog::ENTRIES;
 use quorate_core::mutex::voting_set::SetsKind;
 use quorate_lab::command::output::Form;
 use quorate_lab::command::program::{EXIT_CODES, WIDTH};
-use quorate_lab::command::{parse, sim};
+use quorate_lab::command::{check, parse, sim};
 
 /// Distributed mutual exclusion and leader election, from the textbook to production.
 ///
@@ -28,6 +28,8 @@ pub(crate) struct Arguments {
 pub(crate) enum Command {
     /// Run an algorithm once, by a seed: the conversation, costs and verdicts
     Sim(Box<Sim>),
+    /// Explore every run of an algorithm: a proof for this n, or the shortest run that breaks it
+    Check(Box<Check>),
     /// All algorithms side by side: published costs beside measured ones
     Compare(Compare),
     /// The catalogue: assumptions, promises, costs, options, papers
@@ -61,6 +63,17 @@ pub(crate) struct Sim {
 
     #[command(flatten)]
     pub(crate) run: sim::Arguments,
+}
+
+// Undocumented, as above.
+#[derive(Args, Debug)]
+pub(crate) struct Check {
+    /// The algorithm; `quorate algorithms` describes them
+    #[arg(value_parser = algorithm_names(), hide_possible_values = true)]
+    pub(crate) algorithm: String,
+
+    #[command(flatten)]
+    pub(crate) run: check::Arguments,
 }
 
 /// All algorithms side by side: published costs beside measured ones.

@@ -9,7 +9,7 @@ use arguments::{Arguments, Command};
 use clap::CommandFactory;
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
-use quorate_lab::command::{program, sim};
+use quorate_lab::command::{check, program, sim};
 use quorate_lab::subject::Named;
 
 fn main() -> ExitCode {
@@ -25,6 +25,7 @@ fn main() -> ExitCode {
 fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     match command {
         Command::Sim(chosen) => sim::run(&Named::new(&chosen.algorithm)?, &chosen.run, terminal),
+        Command::Check(chosen) => check::run(&Named::new(&chosen.algorithm)?, &chosen.run, terminal),
         Command::Compare(compare) => command::compare::run(&compare, terminal),
         Command::Algorithms(algorithms) => command::algorithms::run(&algorithms, terminal),
         Command::VotingSets(sets) => command::voting_sets::run(&sets, terminal),

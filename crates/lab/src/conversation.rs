@@ -5,7 +5,7 @@ use std::fmt::Write;
 use quorate_core::id::Id;
 use quorate_core::trace::{Opinion, Record, What};
 
-use crate::time::delta_text;
+use crate::time::{DELTA, delta_text};
 
 /// The conversation of these records.
 pub fn conversation(records: &[Record]) -> String {
@@ -17,6 +17,42 @@ pub fn conversation(records: &[Record]) -> String {
         let _ = writeln!(text, "{at:>width$}  {who:<names$}  {}", sentence(record.process, &record.what));
         text
     })
+}
+
+/// The conversation of records that are one step a δ, such as a counterexample's: one numbered line a step.
+pub fn numbered(records: &[Record]) -> String {
+    let mut text = String::new();
+    for step in records.chunk_by(|a, b| a.at == b.at) {
+        let number = step[0].at / DELTA;
+        // What everybody does before the first step is not a step.
+        let number = if number == 0 { String::new() } else { number.to_string() };
+        let _ = writeln!(text, "{number:>4}  {}", clauses(step).join("; "));
+    }
+    text
+}
+
+/// What happened in a step, in clauses. Equal messages to several are told once.
+fn clauses(step: &[Record]) -> Vec<String> {
+    let mut clauses: Vec<String> = Vec::new();
+    let mut before: Option<&Record> = None;
+    for record in step {
+        let clause = match (&record.what, before.map(|before| (before.process, &before.what))) {
+            (What::Sent { to, label, .. }, Some((who, What::Sent { label: same, .. })))
+                if who == record.process && same == label =>
+            {
+                if let Some(last) = clauses.last_mut() {
+                    let _ = write!(last, ", {to}");
+                }
+                before = Some(record);
+                continue;
+            }
+            (what, Some((who, _))) if who == record.process => sentence(record.process, what),
+            (what, _) => format!("{} {}", record.process, sentence(record.process, what)),
+        };
+        clauses.push(clause);
+        before = Some(record);
+    }
+    clauses
 }
 
 /// What happened to a process, without when.

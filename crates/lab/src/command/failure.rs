@@ -2,7 +2,9 @@
 
 use std::process::ExitCode;
 
+use crate::diagram::FormatError;
 use crate::experiment::ExperimentError;
+use crate::explore::ExplorationError;
 use crate::report::Severity;
 use crate::violation::VotingError;
 use quorate_core::catalog::UnknownAlgorithm;
@@ -13,6 +15,12 @@ pub enum Failure {
     /// The experiment cannot be run; nothing was done, as in all cases but the last two.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
+    /// It cannot be explored.
+    #[error(transparent)]
+    Exploration(#[from] ExplorationError),
+    /// The name of a file does not say what to write into it.
+    #[error(transparent)]
+    Format(#[from] FormatError),
     /// There is no such algorithm.
     #[error(transparent)]
     Algorithm(#[from] UnknownAlgorithm),
@@ -45,7 +53,12 @@ impl Failure {
     /// The exit code that says so.
     pub fn exit_code(&self) -> ExitCode {
         ExitCode::from(match self {
-            Failure::Experiment(_) | Failure::Algorithm(_) | Failure::Voting(_) | Failure::Usage(_) => USAGE,
+            Failure::Experiment(_)
+            | Failure::Exploration(_)
+            | Failure::Format(_)
+            | Failure::Algorithm(_)
+            | Failure::Voting(_)
+            | Failure::Usage(_) => USAGE,
             Failure::Output(_) | Failure::File { .. } => FAILED,
         })
     }

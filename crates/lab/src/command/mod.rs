@@ -10,6 +10,7 @@
 //! repository wants the same commands, not parts to build them from. What only embeds the laboratory leaves the feature
 //! `command` off, and with it this module and all that it needs.
 
+pub mod check;
 pub mod failure;
 pub mod output;
 pub mod parse;

@@ -3,13 +3,17 @@
 use std::ops::RangeInclusive;
 
 use crate::application::Workload;
+use crate::explore::LARGEST_GROUP;
+use crate::explore::goal::Goal;
 use crate::network::{Delay, Order, Partition};
 use crate::simulate::Fault;
+use crate::stage::wish::Times;
 use crate::time::from_delta;
 use quorate_core::clock::{Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::mutex::voting_set::SetsKind;
 use quorate_core::process::Ticks;
+use quorate_core::setting::Timing;
 
 use super::sim::Conversation;
 
@@ -46,6 +50,66 @@ pub fn group_size(text: &str) -> Result<u32, String> {
 /// The sizes at which comparing takes seconds rather than hours.
 pub fn compared_size(text: &str) -> Result<u32, String> {
     whole(text, 2..=1000).map(|n| n as u32)
+}
+
+/// The sizes of groups that can be explored.
+pub fn explored_size(text: &str) -> Result<u32, String> {
+    whole(text, 1..=u64::from(LARGEST_GROUP)).map(|n| n as u32)
+}
+
+/// How often each application asks: a number, or `endless`.
+pub fn times(text: &str) -> Result<Times, String> {
+    if text == "endless" {
+        return Ok(Times::Endless);
+    }
+    whole(text, 0..=1000)
+        .map(|times| Times::AtMost(times as u32))
+        .map_err(|_| format!("`{text}`: it takes a whole number from 0 to 1000, or endless"))
+}
+
+/// What can be asked about all runs, by name.
+pub fn goal(text: &str) -> Result<Goal, String> {
+    Goal::ALL.into_iter().find(|goal| goal.name() == text).ok_or_else(|| {
+        let known: Vec<_> = Goal::ALL.iter().map(|goal| goal.name()).collect();
+        format!("`{text}` is not a property: there are {}", known.join(", "))
+    })
+}
+
+/// How often something may happen that is explored.
+pub fn bound(text: &str) -> Result<u32, String> {
+    whole(text, 0..=15).map(|bound| bound as u32)
+}
+
+/// How many timers may run out.
+pub fn timeouts(text: &str) -> Result<u32, String> {
+    whole(text, 0..=126).map(|bound| bound as u32)
+}
+
+/// How many ticks a message takes at most.
+pub fn delay_bound(text: &str) -> Result<u64, String> {
+    whole(text, 1..=100)
+}
+
+/// Whether delays are bounded: `synchronous` or `asynchronous`.
+pub fn timing(text: &str) -> Result<Timing, String> {
+    match text {
+        "synchronous" => Ok(Timing::Synchronous),
+        "asynchronous" => Ok(Timing::Asynchronous),
+        _ => Err(format!("`{text}` is not a timing: synchronous or asynchronous")),
+    }
+}
+
+/// How many threads work.
+pub fn threads(text: &str) -> Result<usize, String> {
+    whole(text, 1..=1024).map(|threads| threads as usize)
+}
+
+/// An amount of memory, in gigabytes.
+pub fn gigabytes(text: &str) -> Result<f64, String> {
+    match text.parse() {
+        Ok(amount) if (0.001..=1e6).contains(&amount) => Ok(amount),
+        Ok(_) | Err(_) => Err(format!("`{text}`: it takes an amount of gigabytes, at least 0.001")),
+    }
 }
 
 /// How many of something that there must be some of.

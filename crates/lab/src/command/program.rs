@@ -9,6 +9,7 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use quorate_core::election::Election;
 use quorate_core::mutex::Mutex;
 
+use super::check;
 use super::failure::Failure;
 use super::output::{Form, Terminal, tell};
 use super::sim;
@@ -36,11 +37,14 @@ struct Arguments {
 enum Command {
     /// Run the algorithm once, by a seed: the conversation, costs and verdicts
     Sim(Box<sim::Arguments>),
+    /// Explore every run: a proof for this n, or the shortest run that breaks the algorithm
+    Check(Box<check::Arguments>),
 }
 
 fn run(subject: &impl Subject, command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     match command {
         Command::Sim(arguments) => sim::run(subject, &arguments, terminal),
+        Command::Check(arguments) => check::run(subject, &arguments, terminal),
     }
 }
 

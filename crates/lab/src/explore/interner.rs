@@ -47,8 +47,4 @@ impl<T: Clone + Eq + Hash> Interner<T> {
     pub(super) fn hash(&self, number: u32) -> u64 {
         self.hashes[number as usize]
     }
-
-    pub(super) fn len(&self) -> usize {
-        self.values.len()
-    }
 }

@@ -125,8 +125,6 @@ pub(super) struct HostFacts {
     pub(super) armed: bool,
     pub(super) overdue: bool,
     pub(super) alive: bool,
-    /// Whether its application may call an election.
-    pub(super) calls: bool,
 }
 
 /// What the search has to know of a letter.
@@ -189,6 +187,8 @@ pub(super) struct Machine<P: Process, A> {
     pasts: Interner<IdSet>,
     batches: Interner<(Id, Vec<Seen>)>,
     steps: FxHashMap<(u32, u32), u32>,
+    /// The steps of each host that the search has followed: what befell it, and which step that is.
+    pub(super) followed: Vec<Vec<(u32, u32)>>,
     pub(super) step_table: Vec<Step>,
     reactions: FxHashMap<(u32, u32, u32), WatchStep>,
     carrying: FxHashMap<(u32, u32), u32>,
@@ -223,6 +223,7 @@ where
             pasts: Interner::new(5),
             batches: Interner::new(6),
             steps: FxHashMap::default(),
+            followed: Vec::new(),
             step_table: Vec::new(),
             reactions: FxHashMap::default(),
             carrying: FxHashMap::default(),
@@ -310,11 +311,6 @@ where
         self.watches.hash(number)
     }
 
-    /// How many distinct hosts, letters and steps there are.
-    pub(super) fn sizes(&self) -> (usize, usize, usize) {
-        (self.hosts.len(), self.letters.len(), self.step_table.len())
-    }
-
     #[inline]
     pub(super) fn step(&self, host: u32, event: u32) -> Result<u32, Need> {
         self.steps.get(&(host, event)).copied().ok_or(Need::Step { host, event })
@@ -382,7 +378,16 @@ where
         }
     }
 
-    fn provide_step(&mut self, number: u32, event: u32) {
+    fn provide_step(&mut self, host: u32, event: u32) {
+        let step = self.compute_step(host, event);
+        let place = self.step_table.len() as u32;
+        self.steps.insert((host, event), place);
+        self.followed[host as usize].push((event, place));
+        self.step_table.push(step);
+    }
+
+    /// What a step makes of a host.
+    pub(super) fn compute_step(&mut self, number: u32, event: u32) -> Step {
         let (id, mut host) = self.hosts.value(number).clone();
         let after = host.befall(id, self.events.value(event).clone(), &self.company);
         let causal = self.rules.causal;
@@ -404,8 +409,7 @@ where
             })
             .collect();
         let host = self.host(id, host);
-        self.steps.insert((number, event), self.step_table.len() as u32);
-        self.step_table.push(Step { host, letters: letters.into(), batch, is_seen });
+        Step { host, letters: letters.into(), batch, is_seen }
     }
 
     fn provide_reaction(&mut self, watch: u32, batch: u32, past: u32) {
@@ -420,6 +424,7 @@ where
     fn host(&mut self, id: Id, host: Host<P, A>) -> u32 {
         let (number, new) = self.hosts.intern((id, host));
         if new {
+            self.followed.push(Vec::new());
             let facts = self.facts_of_host(number);
             self.host_facts.push(facts);
         }
@@ -452,7 +457,6 @@ where
             armed,
             overdue: host.is_overdue(),
             alive: host.is_alive(),
-            calls: moves.iter().any(|step| step.cost == Cost::Call),
             moves,
         }
     }

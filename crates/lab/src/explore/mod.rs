@@ -47,6 +47,7 @@ use counterexample::Counterexample;
 use goal::Goal;
 use liveness::Graph;
 use machine::Machine;
+use reduce::Reduction;
 use search::{Limits, Searched};
 
 pub use search::Progress;
@@ -287,7 +288,15 @@ impl Exploration {
         };
         let about_cycles = goals.iter().any(|goal| goal.is_about_cycles());
         let limits = Limits { acyclic: about_cycles && !self.reduce, ..limits };
-        let mut searched = search::search(&mut machine, &first, &goals, &limits, &mut None, progress);
+        let mut reduction = self.reduce.then(Reduction::default);
+        let mut searched = search::search(&mut machine, &first, &goals, &limits, &mut reduction, progress);
+        while let Some(reduction) = &mut reduction
+            && !reduction.was_right(&mut machine)
+        {
+            let mut again = Some(std::mem::take(reduction));
+            searched = search::search(&mut machine, &first, &goals, &limits, &mut again, progress);
+            *reduction = again.expect("a search gives back what it was given");
+        }
         let mut graph = None;
         if about_cycles && searched.cyclic && !self.reduce {
             // Cycles are looked for among all states: once more, and keep them.
@@ -467,10 +476,13 @@ impl Exploration {
     }
 
     fn bounds_in_words(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
-        let what = if entry.family == Family::Mutex { "entries" } else { "calls" };
+        let (one, what) = if entry.family == Family::Mutex { ("entry", "entries") } else { ("call", "calls") };
         let mut words = vec![format!("n = {}", self.n)];
         if entry.family != Family::Detector {
-            words.push(format!("{} {what} each", rules.times));
+            words.push(match rules.times {
+                Times::AtMost(1) => format!("1 {one} each"),
+                times => format!("{times} {what} each"),
+            });
         }
         words.push(match rules.order {
             Order::Fifo => "FIFO channels".into(),

@@ -1,0 +1,138 @@
+//! `check`: every run, a verdict for each property, and the shortest run that breaks one.
+
+mod arguments;
+mod text;
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use serde_json::{Map, Value, json};
+
+use super::failure::{Failure, exit_code};
+use super::output::Terminal;
+use crate::diagram::{Format, Mark, Picture};
+use crate::explore::counterexample::Counterexample;
+use crate::explore::goal::Goal;
+use crate::explore::{Findings, Progress, Verdict};
+use crate::report::Severity;
+use crate::subject::Subject;
+
+pub use arguments::Arguments;
+
+/// Explores an algorithm and prints what was found.
+pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let outputs = [&arguments.diagram, &arguments.trace].into_iter().flatten();
+    let outputs: Vec<_> =
+        outputs.map(|path| Ok((path.as_path(), Format::of(path)?))).collect::<Result<_, Failure>>()?;
+    let findings = {
+        let mut spinner = terminal.spinner();
+        let mut tell = |progress: Progress| spinner.set(progress.states, &in_words(progress));
+        arguments.exploration().run_subject(subject, &mut tell)?
+    };
+    for broken in &findings.broken_assumptions {
+        terminal.warn(&format!("an assumption of {} is broken: {broken}", findings.algorithm));
+    }
+    match first_violation(&findings) {
+        Some((goal, found)) => write(&findings, goal, found, &outputs)?,
+        None if outputs.is_empty() => {}
+        None => terminal.warn("nothing is violated, so there is no run to write"),
+    }
+    if terminal.is_json() {
+        terminal.print_json(&json(&findings))?;
+    } else {
+        terminal.print(&text::text(&findings))?;
+        let millions = findings.states as f64 / findings.seconds.max(1e-9) / 1e6;
+        terminal.remark(&format!("{:.2} s, {millions:.2} million states a second", findings.seconds));
+    }
+    Ok(exit_code(severity(&findings)))
+}
+
+fn in_words(progress: Progress) -> String {
+    let rate = progress.states as f64 / progress.seconds.max(1e-9) / 1e6;
+    let Progress { states, depth, frontier, .. } = progress;
+    format!("{states} states, {rate:.2} million/s, depth {depth}, {frontier} to expand")
+}
+
+fn first_violation(findings: &Findings) -> Option<(Goal, &Counterexample)> {
+    findings.verdicts.iter().find_map(|(goal, verdict)| match verdict {
+        Verdict::Violated(found) => Some((*goal, &**found)),
+        Verdict::Holds | Verdict::Undecided(_) => None,
+    })
+}
+
+/// The run that breaks a goal, as a picture.
+fn picture<'f>(findings: &Findings, goal: Goal, found: &'f Counterexample) -> Picture<'f> {
+    let at = found.records.last().map_or(0, |record| record.at);
+    // A moment is pointed at where it happens; a wait without end, at the end.
+    let process = found.records.last().filter(|_| goal.is_safety()).map(|record| record.process);
+    Picture {
+        n: findings.n,
+        records: &found.records,
+        title: format!("{}: {goal} is violated", findings.algorithm),
+        marks: vec![Mark { at, process, text: found.why.clone() }],
+    }
+}
+
+fn write(findings: &Findings, goal: Goal, found: &Counterexample, outputs: &[(&Path, Format)]) -> Result<(), Failure> {
+    for &(path, format) in outputs {
+        let content = picture(findings, goal, found).render(format);
+        std::fs::write(path, content).map_err(|error| Failure::File { path: path.display().to_string(), error })?;
+    }
+    Ok(())
+}
+
+/// The worst that was found.
+fn severity(findings: &Findings) -> Severity {
+    let of = |(goal, verdict): &(Goal, Verdict)| match verdict {
+        Verdict::Holds => Severity::Fine,
+        Verdict::Undecided(_) => Severity::Undecided,
+        Verdict::Violated(_) if goal.is_safety() => Severity::Safety,
+        Verdict::Violated(_) => Severity::Liveness,
+    };
+    findings.verdicts.iter().map(of).max().unwrap_or(Severity::Fine)
+}
+
+fn json(findings: &Findings) -> Value {
+    let mut properties = Map::new();
+    let mut counterexamples = Map::new();
+    for (goal, verdict) in &findings.verdicts {
+        let word = match verdict {
+            Verdict::Holds => "holds",
+            Verdict::Violated(found) => {
+                counterexamples.insert(goal.to_string(), json_of_run(*goal, found));
+                "violated"
+            }
+            Verdict::Undecided(_) => "undecided",
+        };
+        properties.insert(goal.to_string(), json!(word));
+    }
+    json!({
+        "algorithm": findings.algorithm,
+        "n": findings.n,
+        "bounds": findings.bounds,
+        "broken_assumptions": findings.broken_assumptions,
+        "states": findings.states,
+        "transitions": findings.transitions,
+        "depth": findings.depth,
+        "complete": findings.complete,
+        "seconds": findings.seconds,
+        "states_per_second": (findings.states as f64 / findings.seconds.max(1e-9)).round(),
+        "bytes_per_state": findings.bytes as f64 / findings.states as f64,
+        "collision_probability": findings.collision,
+        "most_overtaken": findings.most_overtaken,
+        "properties": properties,
+        "promised": findings.promised.iter().map(Goal::to_string).collect::<Vec<_>>(),
+        "counterexample": first_violation(findings).map(|(goal, found)| json_of_run(goal, found)),
+        "counterexamples": counterexamples,
+    })
+}
+
+fn json_of_run(goal: Goal, found: &Counterexample) -> Value {
+    json!({
+        "property": goal.to_string(),
+        "why": found.why,
+        "steps": found.steps,
+        "repeats_from": found.repeats_from,
+        "records": found.records,
+    })
+}

@@ -1,0 +1,69 @@
+//! What `check` prints for people.
+
+use std::fmt::Write;
+
+use super::picture;
+use crate::command::output::{BAD, DIM, GOOD, HEADING, Table, styled};
+use crate::conversation::numbered;
+use crate::explore::counterexample::Counterexample;
+use crate::explore::goal::Goal;
+use crate::explore::{Findings, Verdict};
+
+/// How wide a diagram becomes.
+const COLUMNS: usize = 100;
+
+/// The findings as people read them.
+pub(super) fn text(findings: &Findings) -> String {
+    let mut text = String::new();
+    // Writing to a string cannot fail, here and below.
+    let _ = writeln!(text, "{}, {}\n", styled(HEADING, findings.algorithm), findings.bounds.join(", "));
+    let mut shown: Vec<&Counterexample> = Vec::new();
+    for (goal, verdict) in &findings.verdicts {
+        let Verdict::Violated(found) = verdict else { continue };
+        let _ =
+            writeln!(text, "{}", styled(HEADING, &format!("a run that breaks {goal}, in {} steps", found.steps.len())));
+        if let Some(same) = shown.iter().position(|other| other.steps == found.steps) {
+            let _ = writeln!(text, "  the same as {}\n", nth(same));
+            continue;
+        }
+        shown.push(found);
+        let _ = writeln!(text, "{}  {}\n", numbered(&found.records), styled(BAD, &found.why));
+        let _ = writeln!(text, "{}", picture(findings, *goal, found).text(COLUMNS));
+    }
+    text.push_str(&verdicts(findings));
+    let Findings { states, transitions, depth, .. } = findings;
+    let _ = writeln!(text, "\n{states} states, {transitions} steps between them, the farthest {depth} steps away");
+    if findings.verdicts.iter().any(|(_, verdict)| *verdict == Verdict::Holds) {
+        let chance = format!("the chance that two states were taken for one is {:.0e}", findings.collision);
+        let _ = writeln!(text, "{}", styled(DIM, &chance));
+    }
+    text
+}
+
+fn nth(place: usize) -> String {
+    if place == 0 { "the first".into() } else { format!("number {}", place + 1) }
+}
+
+fn verdicts(findings: &Findings) -> String {
+    let mut table = Table::new(3);
+    for (goal, verdict) in &findings.verdicts {
+        let promised = findings.promised.contains(goal);
+        let (word, detail) = match verdict {
+            Verdict::Holds => (styled(GOOD, "holds"), held(findings, *goal)),
+            Verdict::Violated(found) if promised => (styled(BAD, "violated"), found.why.clone()),
+            Verdict::Violated(found) => (styled(BAD, "violated"), format!("{} (not promised)", found.why)),
+            Verdict::Undecided(why) => (styled(BAD, "not decided"), why.clone()),
+        };
+        table.row([goal.to_string(), word, detail]);
+    }
+    table.render()
+}
+
+/// What else is to be said of a goal that holds.
+fn held(findings: &Findings, goal: Goal) -> String {
+    match (goal, findings.most_overtaken) {
+        (Goal::StarvationFreedom, Some(1)) => "who waits is overtaken once at most".into(),
+        (Goal::StarvationFreedom, Some(times)) => format!("who waits is overtaken {times} times at most"),
+        _ => String::new(),
+    }
+}
