@@ -8,7 +8,7 @@ use quorate_core::catalog::ENTRIES;
 use quorate_core::mutex::voting_set::SetsKind;
 use quorate_lab::command::output::Form;
 use quorate_lab::command::program::{EXIT_CODES, WIDTH};
-use quorate_lab::command::{check, parse, sim};
+use quorate_lab::command::{check, parse, replay, scenarios, sim};
 
 /// Distributed mutual exclusion and leader election, from the textbook to production.
 ///
@@ -30,6 +30,10 @@ pub(crate) enum Command {
     Sim(Box<Sim>),
     /// Explore every run of an algorithm: a proof for this n, or the shortest run that breaks it
     Check(Box<Check>),
+    /// Run a written conversation again, step by step
+    Replay(replay::Arguments),
+    /// The written conversations that come with it
+    Scenarios(scenarios::Arguments),
     /// All algorithms side by side: published costs beside measured ones
     Compare(Compare),
     /// The catalogue: assumptions, promises, costs, options, papers

@@ -13,6 +13,7 @@
 //! | [`report`] | what came of it, for programs |
 //! | [`conversation`] | a run in words |
 //! | [`diagram`] | a run as a space-time diagram, and as a trace for other tools |
+//! | [`stage`], [`scenario`] | a run of which somebody else decides what happens next; such runs as files |
 //! | [`violation`] | majority voting's chance of letting two in |
 //! | [`agenda`], [`random`], [`time`] | what is due next; seeded chance; ticks and δ |
 //! | `command`, `main` (feature `command`) | the laboratory on the command line, for any algorithm |
@@ -33,6 +34,7 @@ pub mod observer;
 pub mod property;
 pub mod random;
 pub mod report;
+pub mod scenario;
 pub mod simulate;
 pub mod stage;
 pub mod subject;
