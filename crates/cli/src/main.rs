@@ -32,6 +32,7 @@ fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
         Command::Algorithms(algorithms) => command::algorithms::run(&algorithms, terminal),
         Command::VotingSets(sets) => command::voting_sets::run(&sets, terminal),
         Command::Violation(violation) => command::violation::run(&violation, terminal),
+        Command::Exercise(exercise) => command::exercise::run(&exercise, terminal),
         Command::Completions { shell } => command::definitions::completions(shell, terminal),
         Command::Man { directory } => command::definitions::man(directory.as_deref(), terminal),
     }

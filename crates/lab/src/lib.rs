@@ -9,6 +9,7 @@
 //! | [`world`], [`network`], [`application`] | the processes; the channels between them; what their applications do |
 //! | [`property`] | what is demanded of a run, one small automaton each |
 //! | [`observer`], [`cost`], [`distribution`] | who watches a run; what it costs; how that is summed up |
+//! | [`exercise`] | algorithms that are wrong in one place, and the question how that shows |
 //! | [`compare`] | all algorithms side by side, published and measured |
 //! | [`report`] | what came of it, for programs |
 //! | [`conversation`] | a run in words |
@@ -27,6 +28,7 @@ pub mod conversation;
 pub mod cost;
 pub mod diagram;
 pub mod distribution;
+pub mod exercise;
 pub mod experiment;
 pub mod explore;
 pub mod network;
