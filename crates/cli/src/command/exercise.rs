@@ -112,7 +112,7 @@ fn bounds(exercise: &Exercise) -> String {
         pokes => format!("; the applications send at most {} of their own", number(pokes)),
     };
     format!(
-        "There are {} processes, each {verb} at most {}, {order}{pokes}.",
+        "There are {} processes, each of which {verb} at most {}; {order}{pokes}.",
         number(exercise.n),
         often(exercise.times)
     )

@@ -20,9 +20,9 @@ pub(super) const DEAF_TO_STAMPS: u8 = 6;
 pub(super) const SOURCE: &str = include_str!("asker.rs");
 pub(super) const STORY: &str = "Who wants to enter takes the next number of its clock and asks everybody else, \
     showing the number. Who is asked answers at once, unless it is ahead: inside, or waiting itself with a smaller \
-    number, where of two equal numbers that of the smaller id counts as smaller. Who is ahead answers when it has left. \
-    Who has everybody's answer enters. Clocks take over every larger number that they see, also from messages of the \
-    applications; so who has heard of a request asks after it.";
+    number, where of two equal numbers that of the smaller id counts as smaller. Who is ahead answers when it has \
+    left. Who has everybody's answer enters. Clocks take over every larger number that they see, also from messages \
+    of the applications; so who has heard of a request asks after it.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,8 +1,8 @@
 //! What of an algorithm's file is shown: the parts between the lines `// shown:` and `// end.`, as they would be
 //! written if there were no other variants.
 //!
-//! A place where variants differ is a `match self.flaw { .. }`, whose arms name a flaw; the last one, `_`, is right. Such a
-//! match is replaced by the arm of the variant that is shown. So what is shown is what runs.
+//! A place where variants differ is a `match self.flaw { .. }`, whose arms name a flaw; the last one, `_`, is right.
+//! Such a match is replaced by the arm of the variant that is shown. So what is shown is what runs.
 
 /// The shown parts of a file, for the variant of this name; the right one, if there is no such name in it.
 pub(super) fn excerpt(source: &str, flaw: &str) -> String {

@@ -75,7 +75,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "Come in, it's open",
         lesson: &ASKING,
         hint: "What does somebody who is inside say when it is asked?",
-        explanation: "Who is inside answers at once, as if it were outside. It must put off its answer until it has left.",
+        explanation: "Who is inside answers at once, as if it were outside. It must put off its answer until it has \
+            left.",
         breaks: &[MutualExclusion],
         n: 2,
         times: 1,
@@ -87,8 +88,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "After you",
         lesson: &ASKING,
         hint: "Two clocks that have seen nothing show the same.",
-        explanation: "Of two requests with equal numbers, neither is ahead, so each lets the other in. The id must break \
-                      the tie.",
+        explanation: "Of two requests with equal numbers, neither is ahead, so each lets the other in. The id must \
+            break the tie.",
         breaks: &[MutualExclusion, Fencing],
         n: 2,
         times: 1,
@@ -100,8 +101,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "No, after me",
         lesson: &ASKING,
         hint: "Two clocks that have seen nothing show the same.",
-        explanation: "Of two requests with equal numbers, both are ahead, so each waits for the other's answer. The id \
-                      must break the tie.",
+        explanation: "Of two requests with equal numbers, both are ahead, so each waits for the other's answer. The \
+            id must break the tie.",
         breaks: &[DeadlockFreedom],
         n: 2,
         times: 1,
@@ -113,8 +114,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "A number of its own",
         lesson: &ASKING,
         hint: "Somebody answers a question, and then asks. Which of the two requests has the smaller number?",
-        explanation: "The clock does not take over the number of a request. So who has answered a request can ask with a \
-                      number that is ahead of it, and gets an answer from who needs none any more.",
+        explanation: "The clock does not take over the number of a request. So who has answered a request can ask \
+            with a number that is ahead of it, and gets an answer from who needs none any more.",
         breaks: &[MutualExclusion, RequestOrder, Fencing],
         n: 2,
         times: 1,
@@ -127,7 +128,7 @@ pub(super) static ALL: &[Exercise] = &[
         lesson: &ASKING,
         hint: "It takes three turns of one process. What of the first is still there at the end of the second?",
         explanation: "Who leaves does not forget to whom it owed an answer, and at its next exit answers the same \
-                      question again. Such an answer is counted for a later question, to which the answer is no.",
+            question again. Such an answer is counted for a later question, to which the answer is no.",
         breaks: &[MutualExclusion, RequestOrder, Fencing],
         n: 2,
         times: 3,
@@ -140,7 +141,7 @@ pub(super) static ALL: &[Exercise] = &[
         lesson: &ASKING,
         hint: "The applications talk to each other, too.",
         explanation: "The clock does not take over the stamp of an application's message. So who has been told of a \
-                      request can ask with a smaller number, and enters first.",
+            request can ask with a smaller number, and enters first.",
         breaks: &[RequestOrder],
         n: 2,
         times: 1,
@@ -152,9 +153,9 @@ pub(super) static ALL: &[Exercise] = &[
         title: "I have heard from you",
         lesson: &QUEUEING,
         hint: "What does the last release of somebody say about its next request? An application's message may be \
-               faster than both.",
-        explanation: "Any message is taken for a sign that its sender is past the request's time. But an old one may be \
-                      followed, on the same channel, by a smaller request. Only a number at least as large will do.",
+            faster than both.",
+        explanation: "Any message is taken for a sign that its sender is past the request's time. But an old one may \
+            be followed, on the same channel, by a smaller request. Only a number at least as large will do.",
         breaks: &[MutualExclusion, RequestOrder, Fencing],
         n: 2,
         times: 2,
@@ -166,8 +167,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "Next, please",
         lesson: &QUEUEING,
         hint: "After which events does a process look whether it is its turn?",
-        explanation: "After a release nobody looks whether its own request is the first now. If that was the last thing \
-                      to come, nothing else will wake it.",
+        explanation: "After a release nobody looks whether its own request is the first now. If that was the last \
+            thing to come, nothing else will wake it.",
         breaks: &[DeadlockFreedom],
         n: 2,
         times: 1,
@@ -179,8 +180,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "Nobody is ahead of me",
         lesson: &QUEUEING,
         hint: "Who is inside needs its queue no more. Until when?",
-        explanation: "Who is inside replies to a request without putting it into its queue. When it asks again, it does \
-                      not know that the other is ahead of it.",
+        explanation: "Who is inside replies to a request without putting it into its queue. When it asks again, it \
+            does not know that the other is ahead of it.",
         breaks: &[MutualExclusion],
         n: 2,
         times: 2,
@@ -192,11 +193,11 @@ pub(super) static ALL: &[Exercise] = &[
         title: "One vote each",
         lesson: &VOTING,
         hint: "Follow one vote: from the first candidate back to the voter, to the second, and then?",
-        explanation: "A vote that has come back goes to the next in the queue, but the voter does not note who has it \
-                      now. The next who asks gets it, too.",
-        breaks: &[MutualExclusion, Fencing],
+        explanation: "A vote that has come back goes to the next in the queue, but the voter does not note who has \
+            it now. The next who asks gets it, too.",
+        breaks: &[MutualExclusion, DeadlockFreedom, Fencing],
         n: 3,
-        times: 1,
+        times: 2,
         pokes: 0,
         flaw: flaw!(voter::VOTES_TWICE),
     },
@@ -206,7 +207,7 @@ pub(super) static ALL: &[Exercise] = &[
         lesson: &VOTING,
         hint: "Messages may overtake each other, and everybody may ask twice.",
         explanation: "Who gives a vote back is taken out of the queue. But what waits there may be its next request, \
-                      which has overtaken the vote that it gives back.",
+            which has overtaken the vote that it gives back.",
         breaks: &[DeadlockFreedom],
         n: 3,
         times: 2,
@@ -218,8 +219,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "I can count",
         lesson: &VOTING,
         hint: "Who knows how many entries there have been?",
-        explanation: "The fence comes from what the process knows as a voter, not from what its voters told it. \
-                      It has not heard of entries for which it did not vote.",
+        explanation: "The fence comes from what the process knows as a voter, not from what its voters told it. It \
+            has not heard of entries for which it did not vote.",
         breaks: &[Fencing],
         n: 3,
         times: 1,
@@ -231,8 +232,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "You have my vote",
         lesson: &VOTING,
         hint: "Messages may overtake each other, and everybody may ask twice.",
-        explanation: "Who asks while it has the vote gets it again, on the guess that what gives the vote back is on its \
-                      way. It is, and when it arrives it gives back the vote that was just given.",
+        explanation: "Who asks while it has the vote gets it again, on the guess that what gives the vote back is on \
+            its way. It is, and when it arrives it gives back the vote that was just given.",
         breaks: &[MutualExclusion, Fencing],
         n: 3,
         times: 2,
@@ -244,7 +245,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "Please take a seat",
         lesson: &SERVING,
         hint: "How many can wait?",
-        explanation: "Who has to wait takes the place of whoever waited before. Each needs a place of its own in the queue.",
+        explanation: "Who has to wait takes the place of whoever waited before. Each needs a place of its own in the \
+            queue.",
         breaks: &[DeadlockFreedom],
         n: 4,
         times: 1,
@@ -268,8 +270,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "Back so soon?",
         lesson: &SERVING,
         hint: "Messages may overtake each other, and everybody may ask twice.",
-        explanation: "A request of the holder is granted at once, on the guess that its release is on its way. It is, and \
-                      when it arrives it ends the turn that was just granted.",
+        explanation: "A request of the holder is granted at once, on the guess that its release is on its way. It \
+            is, and when it arrives it ends the turn that was just granted.",
         breaks: &[MutualExclusion, Fencing],
         n: 3,
         times: 2,
@@ -305,8 +307,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "It is my turn first",
         lesson: &PASSING,
         hint: "A request arrives where the token is not. Who must remember it?",
-        explanation: "Who waits for the token does not note the requests of others. If the token is on its way to it, \
-                      nobody who will have it knows of them.",
+        explanation: "Who waits for the token does not note the requests of others. If the token is on its way to \
+            it, nobody who will have it knows of them.",
         breaks: &[DeadlockFreedom],
         n: 3,
         times: 1,
@@ -330,8 +332,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "Pass it on",
         lesson: &ELECTING,
         hint: "Which ids come all the way round?",
-        explanation: "A smaller id than one's own is passed on like a larger one. So every id comes back to its owner, \
-                      and every owner wins.",
+        explanation: "A smaller id than one's own is passed on like a larger one. So every id comes back to its \
+            owner, and every owner wins.",
         breaks: &[SingleLeader, Decided],
         n: 3,
         times: 1,
@@ -343,8 +345,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "That is not for me to say",
         lesson: &ELECTING,
         hint: "What if only one of them calls?",
-        explanation: "A smaller id than one's own is stopped, also by who does not stand. It must stand itself in its \
-                      place, or nobody with a larger id does.",
+        explanation: "A smaller id than one's own is stopped, also by who does not stand. It must stand itself in \
+            its place, or nobody with a larger id does.",
         breaks: &[Decided],
         n: 3,
         times: 1,
@@ -356,9 +358,9 @@ pub(super) static ALL: &[Exercise] = &[
         title: "Larger than you",
         lesson: &ELECTING,
         hint: "Of whom has an id been that comes to you?",
-        explanation: "Who stands and meets a smaller id thinks that it has won. But only its own id, come back, has been \
-                      compared with everybody's.",
-        breaks: &[SingleLeader],
+        explanation: "Who stands and meets a smaller id thinks that it has won. But only its own id, come back, has \
+            been compared with everybody's.",
+        breaks: &[SingleLeader, Decided],
         n: 3,
         times: 1,
         pokes: 0,

@@ -4,6 +4,12 @@
 //! There are six small algorithms. Each is right, and has flaws to choose from: one arm of one `match self.flaw`, which
 //! differs from the right one beside it. What a student sees is cut from the file that runs (see `excerpt`).
 
+#![expect(
+    clippy::match_like_matches_macro,
+    clippy::single_match,
+    reason = "each place where variants differ is a match with an arm for each, from which a variant is shown"
+)]
+
 mod asker;
 mod excerpt;
 mod list;
@@ -96,9 +102,11 @@ pub struct Lesson {
 #[derive(Clone, Copy, Debug)]
 struct Algorithm {
     entry: &'static Entry,
-    explore: fn(&Exploration, &mut dyn FnMut(Progress)) -> Result<Findings, ExplorationError>,
+    explore: Explore,
     simulate: fn(&Experiment) -> Result<Report, ExperimentError>,
 }
+
+type Explore = fn(&Exploration, &mut dyn FnMut(Progress)) -> Result<Findings, ExplorationError>;
 
 impl Algorithm {
     const fn mutex<M: Mutex>() -> Algorithm {

@@ -17,11 +17,11 @@ pub(super) const QUEUES_NOBODY_INSIDE: u8 = 3;
 
 pub(super) const SOURCE: &str = include_str!("queue.rs");
 pub(super) const STORY: &str = "Everybody keeps a queue of all requests, ordered by number and, where numbers are \
-    equal, by id. Who wants to enter takes the next number of its clock and sends its request to everybody; who gets a \
-    request puts it into its queue and replies. A process enters when its own request is the first in its queue and it \
-    has heard a number at least as large as its own from everybody else: then no smaller request can still be on its \
-    way, for messages between two processes arrive in the order in which they were sent. Who has left tells everybody, \
-    and they take its request out of their queues.";
+    equal, by id. Who wants to enter takes the next number of its clock and sends its request to everybody; who gets \
+    a request puts it into its queue and replies. A process enters when its own request is the first in its queue \
+    and it has heard a number at least as large as its own from everybody else: then no smaller request can still be \
+    on its way, for messages between two processes arrive in the order in which they were sent. Who has left tells \
+    everybody, and they take its request out of their queues.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

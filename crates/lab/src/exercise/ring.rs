@@ -14,10 +14,10 @@ pub(super) const STOPS_SMALLER: u8 = 2;
 pub(super) const WINS_EARLY: u8 = 3;
 
 pub(super) const SOURCE: &str = include_str!("ring.rs");
-pub(super) const STORY: &str = "The processes stand in a ring, and each talks to the next. Who calls an election stands: \
-    it sends its own id. A larger id than one's own is passed on, and who passes one on stands no more chance, but \
-    counts as standing. In place of a smaller one, who does not stand yet stands itself; who stands already sends \
-    nothing, for a larger id is on its way. Whose own id comes back has won, and sends that once round the ring.";
+pub(super) const STORY: &str = "The processes stand in a ring, and each talks to the next. Who calls an election \
+    stands: it sends its own id. A larger id than one's own is passed on, and who has passed one on counts as \
+    standing. In place of a smaller one, who does not stand yet stands itself; who stands already sends nothing, for \
+    a larger id is on its way. Whose own id comes back has won, and sends that once round the ring.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -18,8 +18,8 @@ pub(super) const GUESSES: u8 = 3;
 pub(super) const SOURCE: &str = include_str!("server.rs");
 pub(super) const STORY: &str = "Process 1 serves the others. Who wants to enter sends it a request and waits for the \
     grant; who has left sends a release. The server grants a request at once if nobody holds the grant, and else \
-    queues it; at a release it grants the first of the queue. Messages may overtake each other, so the next request of \
-    a process may arrive before the release of its last. The server counts its grants: the count is the fence.";
+    queues it; at a release it grants the first of the queue. Messages may overtake each other, so the next request \
+    of a process may arrive before the release of its last. The server counts its grants: the count is the fence.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

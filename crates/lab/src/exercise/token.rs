@@ -18,11 +18,11 @@ pub(super) const OWN_COUNT: u8 = 4;
 
 pub(super) const SOURCE: &str = include_str!("token.rs");
 pub(super) const STORY: &str = "There is one token, at first with process 1, and who has it may enter. Who wants to \
-    enter and has not got it numbers its request and sends it to everybody; everybody notes the highest number that it \
-    has heard from each. The token carries the number of each process's last request that was served, a queue, and a \
-    count of entries. Who leaves puts everybody whose request it knows of, and which has not been served, into the \
-    token's queue, and sends the token to the queue's first. A token that nobody wanted then goes to the first whose \
-    request arrives.";
+    enter and has not got it numbers its request and sends it to everybody; everybody notes the highest number that \
+    it has heard from each. The token carries the number of each process's last request that was served, a queue, \
+    and a count of entries. Who leaves puts everybody whose request it knows of, and which has not been served, into \
+    the token's queue, and sends the token to the queue's first. A token that nobody wanted then goes to the first \
+    whose request arrives.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

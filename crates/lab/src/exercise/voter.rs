@@ -18,11 +18,11 @@ pub(super) const RENEWS: u8 = 4;
 
 pub(super) const SOURCE: &str = include_str!("voter.rs");
 pub(super) const STORY: &str = "Three processes vote for each other. Who wants to enter needs two votes: its own and \
-    that of the next process round the ring 1, 2, 3; so any two who want to enter share a voter. A voter has one vote: \
-    it gives it to the first who asks, queues the others, and gives it to the next when it is given back. So that \
-    nobody waits for a vote that is held by somebody who waits for it in turn, one asks the voter with the smaller id \
-    first, and the other one when that vote has come. Votes and those given back tell how many entries there have been: \
-    the fence is one more.";
+    that of the next process round the ring 1, 2, 3; so any two who want to enter share a voter. A voter has one \
+    vote: it gives it to the first who asks, queues the others, and gives it to the next when it is given back. So \
+    that nobody waits for a vote that is held by somebody who waits for it in turn, one asks the voter with the \
+    smaller id first, and the other one when that vote has come. Votes and those given back tell how many entries \
+    there have been: the fence is one more.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
