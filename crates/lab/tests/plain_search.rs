@@ -246,6 +246,9 @@ fn mutual_exclusion_among_three() {
         assert_same(algorithm, Goal::RequestOrder, &of(3));
         assert_same(algorithm, Goal::DeadlockFreedom, &of(3));
     }
+    let fifo = Exploration { order: Some(Order::Fifo), ..of(3) };
+    assert_same("ricart-agrawala", Goal::MutualExclusion, &fifo);
+    assert_same("maekawa-deadlock-free", Goal::MutualExclusion, &of(3));
     assert_same("central", Goal::RequestOrder, &within(3, Bounds { pokes: 2, ..Bounds::default() }));
     let crashes = Bounds { crashes: 1, restarts: 1, losses: 1, ..Bounds::default() };
     assert_same("central", Goal::MutualExclusion, &Exploration { detector: Some(true), ..within(3, crashes) });
@@ -272,5 +275,14 @@ fn elections() {
             let absent = vec![Id::new(2)];
             assert_same("bully", goal, &Exploration { timing: Some(timing), absent, ..within(2, back) });
         }
+    }
+}
+
+#[test]
+fn failure_detection() {
+    let crash = Bounds { crashes: 1, timeouts: Some(3), ..Bounds::default() };
+    let timing = Some(Timing::Asynchronous);
+    for goal in [Goal::Accuracy, Goal::Completeness] {
+        assert_same("heartbeat", goal, &Exploration { timing, ..within(2, crash) });
     }
 }
