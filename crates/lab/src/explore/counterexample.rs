@@ -3,16 +3,18 @@
 //! The search knows states as numbers. Here its way is walked again on a [`Stage`], whose records people read; and the
 //! goal must be broken there, too, by the same properties that watch a simulation.
 
+use quorate_core::catalog::Property;
 use quorate_core::id::Id;
 use quorate_core::process::Process;
 use quorate_core::trace::{Record, Recorded};
 
+use super::action::Act;
 use super::goal::Goal;
 use super::liveness::{self, Graph, Lasso};
-use super::machine::{Act, Machine};
+use super::machine::Machine;
 use super::search::{Breach, Searched};
 use super::successor::Change;
-use crate::property::Monitor;
+use crate::property::{Monitor, overtaking};
 use crate::stage::host::Happening;
 use crate::stage::wish::Free;
 use crate::stage::{Choice, Stage};
@@ -174,6 +176,8 @@ where
     /// What breaks a goal by the end of the walk.
     fn why(&self, goal: Goal) -> Option<String> {
         match goal.property() {
+            // The stage follows the past of each request also through duplicates and crashes; records do not tell.
+            Some(Property::RequestOrder) => self.stage.overtaking().map(|(me, other)| overtaking(me, other)),
             Some(property) => {
                 let mut monitor = Monitor::new(property, self.stage.n());
                 let broken = self.records.iter().filter_map(|record| monitor.observe(record)).last();

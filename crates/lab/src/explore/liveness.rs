@@ -1,18 +1,19 @@
 //! Runs that never end and never come to what is hoped for: somebody waits for ever, or nothing is ever decided.
 //!
 //! Such a run, if there are finitely many states, goes round on a cycle at last. It counts only if it is *fair*: what
-//! has to happen some time (an arrival, an exit, a timeout of an armed timer, the passing of time) either happens on the
-//! cycle or is impossible somewhere on it. All states that can reach each other within the states in which the hope is
-//! not fulfilled form a component, and a run that goes through all of a component again and again is as fair as any run
-//! in it can be. So it is enough to look at whole components.
+//! has to happen some time (an arrival, an exit, a timeout of an armed timer, the passing of time) either happens on
+//! the cycle or is impossible somewhere on it. All states that can reach each other within the states in which the hope
+//! is not fulfilled form a component, and a run that goes through all of a component again and again is as fair as any
+//! run in it can be. So it is enough to look at whole components.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 use quorate_core::process::Process;
 use quorate_core::trace::Recorded;
 
+use super::action::{Act, Action};
 use super::budget::Cost;
-use super::machine::{Act, Action, FREE, Machine};
+use super::machine::{FREE, Machine};
 use super::search::Searched;
 use super::successor::Change;
 use crate::stage::wish::Free;

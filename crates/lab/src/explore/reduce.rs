@@ -4,25 +4,26 @@
 //! off, with the same letters sent no later, and the same seen by every watch at the same moments. Whatever else
 //! befalls the host is one of two things:
 //!
-//! - it *commutes* with the delivery: the same host, the same letters and the same for every watch, in either order; then
-//!   the run that was first does it as well;
+//! - it *commutes* with the delivery: the same host, the same letters and the same for every watch, in either order;
+//!   then the run that was first does it as well;
 //! - it is its *twin*: each of the two alone changes only the host, silently, and whichever comes second does what is
 //!   to be done, the same in either order. (Two replies of which the last lets the process enter.) Then the run that
 //!   was first leaves the other one for later, in the place of the delivery.
 //!
 //! What befalls other processes cannot depend on it, for they share nothing but letters, and a letter more on its way
-//! only makes more possible. So the search may follow the inert delivery alone (a persistent set of one action). So that
-//! nothing is put off for ever on a cycle, it does so only if the delivery leads to a state that is not yet known.
+//! only makes more possible. So the search may follow the inert delivery alone (a persistent set of one action). So
+//! that nothing is put off for ever on a cycle, it does so only if the delivery leads to a state that is not yet known.
 //!
 //! Whether two steps commute is computed, by running both orders. What *else may befall* a host is known only when the
-//! search is over: it is every step that was followed. So decisions are made with what is known so far, and checked when
-//! the search is over; if any was wrong, it is taken back, and the search begins again, knowing more.
+//! search is over: it is every step that was followed. So decisions are made with what is known so far, and checked
+//! when the search is over; if any was wrong, it is taken back, and the search begins again, knowing more.
 
 use quorate_core::process::Process;
 use quorate_core::trace::Recorded;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::machine::{Act, Machine, Step};
+use super::action::Act;
+use super::machine::{Machine, Step};
 use super::successor::Change;
 use crate::network::Order;
 use crate::stage::host::Happening;

@@ -10,8 +10,9 @@ use std::time::Instant;
 use quorate_core::process::Process;
 use quorate_core::trace::Recorded;
 
+use super::action::{Act, Action};
 use super::goal::Goal;
-use super::machine::{Act, Action, Machine};
+use super::machine::Machine;
 use super::reduce::Reduction;
 use super::successor::Change;
 use super::visited::{SHARDS, Shard, Visited, shard_of};
@@ -199,6 +200,8 @@ where
         let is_about_waiting = |goal: &Goal| matches!(goal, Goal::DeadlockFreedom | Goal::StarvationFreedom);
         let waiting =
             (0..).zip(goals).filter(|(_, goal)| is_about_waiting(goal)).fold(0, |bits, (at, _)| bits | 1 << at);
+        let violated = machine.violated_at_first;
+        let broken_at_first = |place: usize| (violated & 1 << place != 0).then_some(Breach { state: 0, action: None });
         let kept = if limits.keep { level.clone() } else { Frontier::default() };
         let searched = Searched {
             visited,
@@ -207,7 +210,7 @@ where
             ends: (0, 0),
             complete: false,
             cyclic: false,
-            breaches: vec![None; goals.len()],
+            breaches: (0..goals.len()).map(|place| broken_at_first(place)).collect(),
             kept,
             seconds: 0.0,
         };

@@ -6,8 +6,9 @@
 use quorate_core::process::Process;
 use quorate_core::trace::Recorded;
 
+use super::action::Act;
 use super::budget::{Budget, Cost};
-use super::machine::{Act, LetterFacts, Machine, Need, Step};
+use super::machine::{LetterFacts, Machine, Need, Step};
 use crate::stage::wish::Free;
 
 /// What an action changes. One is used for many, so that its memory is.
@@ -89,8 +90,8 @@ where
         self.host_facts[state[host] as usize].alive
     }
 
-    /// The goals that are broken by a run that ends in this state, as a set of bits. `waiting` are those that are broken
-    /// if somebody waits.
+    /// The goals that are broken by a run that ends in this state, as a set of bits. `waiting` are those that are
+    /// broken if somebody waits.
     pub(super) fn broken_at_the_end(&self, state: &[u32], waiting: u32) -> u32 {
         let at_the_end = self.watch_facts[state[self.n] as usize].at_the_end;
         if (0..self.n).any(|host| self.waits(state, host)) { at_the_end | waiting } else { at_the_end }
@@ -241,7 +242,10 @@ where
         } else if self.rules.elects {
             next[self.n + 1] = self.budget(&next).calling_again().word();
         }
-        self.drop_letters(&mut next, |facts| facts.is_notice && facts.to as usize == host);
+        // The dead are told nothing, and who has not heard of its return hears only of its crash.
+        let crash_of = self.letter_facts[self.news[host * self.n].0 as usize].event;
+        let news_of_it = |facts: &LetterFacts| facts.from as usize == host && facts.event != crash_of;
+        self.drop_letters(&mut next, |facts| facts.is_notice && (facts.to as usize == host || news_of_it(facts)));
         self.drop_letters_to_the_gone(&mut next);
         change.whole = Some(next);
     }
