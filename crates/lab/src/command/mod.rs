@@ -18,6 +18,5 @@ pub mod program;
 pub mod replay;
 pub mod scenarios;
 pub mod sim;
-pub mod trace;
 
 pub use program::{main, main_election};

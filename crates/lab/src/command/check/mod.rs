@@ -15,6 +15,7 @@ use crate::explore::counterexample::Counterexample;
 use crate::explore::goal::Goal;
 use crate::explore::{Findings, Progress, Verdict};
 use crate::report::Severity;
+use crate::scenario::Scenario;
 use crate::subject::Subject;
 
 pub use arguments::Arguments;
@@ -33,8 +34,15 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
         terminal.warn(&format!("an assumption of {} is broken: {broken}", findings.algorithm));
     }
     match first_violation(&findings) {
-        Some((goal, found)) => write(&findings, goal, found, &outputs)?,
-        None if outputs.is_empty() => {}
+        Some((goal, found)) => {
+            write(&findings, goal, found, &outputs)?;
+            if let Some(path) = &arguments.scenario {
+                let scenario = Scenario::of_counterexample(&arguments.exploration(), subject.entry(), goal, found)
+                    .map_err(|error| Failure::Scenario { name: path.display().to_string(), error })?;
+                write_file(path, &scenario.to_string())?;
+            }
+        }
+        None if outputs.is_empty() && arguments.scenario.is_none() => {}
         None => terminal.warn("nothing is violated, so there is no run to write"),
     }
     if terminal.is_json() {
@@ -76,9 +84,13 @@ fn picture<'f>(findings: &Findings, goal: Goal, found: &'f Counterexample) -> Pi
 fn write(findings: &Findings, goal: Goal, found: &Counterexample, outputs: &[(&Path, Format)]) -> Result<(), Failure> {
     for &(path, format) in outputs {
         let content = picture(findings, goal, found).render(format);
-        std::fs::write(path, content).map_err(|error| Failure::File { path: path.display().to_string(), error })?;
+        write_file(path, &content)?;
     }
     Ok(())
+}
+
+fn write_file(path: &Path, content: &str) -> Result<(), Failure> {
+    std::fs::write(path, content).map_err(|error| Failure::File { path: path.display().to_string(), error })
 }
 
 /// The worst that was found.
