@@ -12,6 +12,7 @@
 
 pub mod check;
 pub mod failure;
+pub mod files;
 pub mod output;
 pub mod parse;
 pub mod program;

@@ -1,14 +1,15 @@
 //! `replay`: a written conversation, run again step by step.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Args;
 use serde_json::{Value, json};
 
 use super::failure::{Failure, exit_code};
+use super::files::Files;
 use super::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, styled};
-use crate::diagram::{Format, Mark, Picture};
+use crate::diagram::{Mark, Picture};
 use crate::observer::Verdict;
 use crate::scenario::{Played, Scenario, builtin};
 use crate::subject::{Named, Subject};
@@ -66,15 +67,10 @@ fn play(
     arguments: &Arguments,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, Failure> {
-    let outputs = [&arguments.diagram, &arguments.trace].into_iter().flatten();
-    let outputs: Vec<(&Path, Format)> =
-        outputs.map(|path| Ok((path.as_path(), Format::of(path)?))).collect::<Result<_, Failure>>()?;
+    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref())?;
     let wrong = |error| Failure::Scenario { name: arguments.scenario.clone(), error };
     let played = scenario.play_subject(subject).map_err(wrong)?;
-    for (path, format) in outputs {
-        let content = picture(scenario, &played).render(format);
-        std::fs::write(path, content).map_err(|error| Failure::File { path: path.display().to_string(), error })?;
-    }
+    files.write(&picture(scenario, &played))?;
     for broken in &played.broken_assumptions {
         terminal.warn(&format!("an assumption of {} is broken: {broken}", scenario.header.algorithm));
     }
