@@ -26,6 +26,7 @@ fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     match command {
         Command::Sim(chosen) => sim::run(&Named::new(&chosen.algorithm)?, &chosen.run, terminal),
         Command::Check(chosen) => check::run(&Named::new(&chosen.algorithm)?, &chosen.run, terminal),
+        Command::Claims(claims) => command::claims::run(&claims, terminal),
         Command::Compare(compare) => command::compare::run(&compare, terminal),
         Command::Algorithms(algorithms) => command::algorithms::run(&algorithms, terminal),
         Command::VotingSets(sets) => command::voting_sets::run(&sets, terminal),

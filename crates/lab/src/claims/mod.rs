@@ -171,9 +171,9 @@ pub const SECTIONS: &[(&str, &str)] = &[
     ("F", "All of them"),
 ];
 
-/// Every claim, in the order of the sections.
+/// Every claim, in the order of the list of claims.
 pub fn claims() -> Vec<Claim> {
-    [
+    let mut claims = [
         model::CLAIMS,
         central::CLAIMS,
         token_ring::CLAIMS,
@@ -187,7 +187,14 @@ pub fn claims() -> Vec<Claim> {
         all::CLAIMS,
         tables::CLAIMS,
     ]
-    .concat()
+    .concat();
+    // Those of one row keep their order.
+    claims.sort_by_key(|claim| {
+        let letters: String = SECTIONS.iter().map(|(letters, _)| *letters).collect();
+        let number: String = claim.id[1..].chars().take_while(char::is_ascii_digit).collect();
+        (letters.find(&claim.id[..1]), number.parse::<u32>().ok())
+    });
+    claims
 }
 
 /// There is no claim of this name.

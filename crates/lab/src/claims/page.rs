@@ -98,7 +98,8 @@ impl Page {
         if !commands.is_empty() {
             let _ = write!(self.text, "\n```\n{}\n```\n", commands.join("\n"));
         }
-        if let (true, Some(exhibit)) = (disputed, exhibit) {
+        // The cells of a table repeat other claims, and their runs are shown there.
+        if let (false, Some(exhibit)) = (claim.id.starts_with("F2"), exhibit) {
             self.exhibit(ruling, exhibit);
         }
         if !disputed {

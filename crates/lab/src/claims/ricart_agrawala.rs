@@ -174,7 +174,7 @@ pub(super) const CLAIMS: &[Claim] = &[
 ];
 
 fn in_order(court: &mut Court) -> Verdict {
-    let numbered = [explored(3, 1), with_pokes(explored(3, 1), 1), explored(3, 2), with_pokes(explored(2, 2), 2)];
+    let numbered = [explored(3, 1), with_pokes(explored(3, 1), 1), explored(3, 2), with_pokes(explored(3, 2), 1)];
     let with = keeps_order(court, ME, &numbered);
     let bare = |exploration| with_option(exploration, "replies", "bare");
     let once_bare = court.holds(ME, &bare(explored(3, 1)), &[Goal::RequestOrder]);
