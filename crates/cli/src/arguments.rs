@@ -8,7 +8,8 @@ use quorate_core::catalog::ENTRIES;
 use quorate_core::mutex::voting_set::SetsKind;
 use quorate_lab::command::output::Form;
 use quorate_lab::command::program::{EXIT_CODES, WIDTH};
-use quorate_lab::command::{check, parse, sim};
+use quorate_lab::command::{check, parse, replay, scenarios, sim};
+use quorate_lab::exercise::Exercise;
 
 /// Distributed mutual exclusion and leader election, from the textbook to production.
 ///
@@ -32,6 +33,10 @@ pub(crate) enum Command {
     Check(Box<Check>),
     /// What the literature says of the algorithms, judged by running them
     Claims(Claims),
+    /// Run a written conversation again, step by step
+    Replay(replay::Arguments),
+    /// The written conversations that come with it
+    Scenarios(scenarios::Arguments),
     /// All algorithms side by side: published costs beside measured ones
     Compare(Compare),
     /// The catalogue: assumptions, promises, costs, options, papers
@@ -40,6 +45,8 @@ pub(crate) enum Command {
     VotingSets(VotingSetsArguments),
     /// Majority voting's chance of letting two in when coordinators forget their votes
     Violation(Violation),
+    /// Algorithms that are wrong in one place: find the run that shows it
+    Exercise(ExerciseArguments),
     /// Print a completion script for a shell
     Completions {
         /// The shell
@@ -162,4 +169,23 @@ pub(crate) struct Violation {
     /// Determines the simulation
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = parse::seed)]
     pub(crate) seed: u64,
+}
+
+/// Algorithms that are wrong in one place: find the run that shows it.
+///
+/// Without a number, lists the exercises. With one, shows how the algorithm works and its code, and asks for a run that
+/// breaks it.
+#[derive(Args, Debug)]
+pub(crate) struct ExerciseArguments {
+    /// The number of the exercise
+    #[arg(value_name = "N", allow_negative_numbers = true, value_parser = parse::exercise)]
+    pub(crate) exercise: Option<&'static Exercise>,
+
+    /// Say where to look
+    #[arg(long)]
+    pub(crate) hint: bool,
+
+    /// Show the shortest run that breaks it, and what is wrong
+    #[arg(long)]
+    pub(crate) answer: bool,
 }

@@ -9,7 +9,7 @@ use arguments::{Arguments, Command};
 use clap::CommandFactory;
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
-use quorate_lab::command::{check, program, sim};
+use quorate_lab::command::{check, program, replay, scenarios, sim};
 use quorate_lab::subject::Named;
 
 fn main() -> ExitCode {
@@ -27,10 +27,13 @@ fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
         Command::Sim(chosen) => sim::run(&Named::new(&chosen.algorithm)?, &chosen.run, terminal),
         Command::Check(chosen) => check::run(&Named::new(&chosen.algorithm)?, &chosen.run, terminal),
         Command::Claims(claims) => command::claims::run(&claims, terminal),
+        Command::Replay(arguments) => replay::run_named(&arguments, terminal),
+        Command::Scenarios(arguments) => scenarios::run(&arguments, terminal),
         Command::Compare(compare) => command::compare::run(&compare, terminal),
         Command::Algorithms(algorithms) => command::algorithms::run(&algorithms, terminal),
         Command::VotingSets(sets) => command::voting_sets::run(&sets, terminal),
         Command::Violation(violation) => command::violation::run(&violation, terminal),
+        Command::Exercise(exercise) => command::exercise::run(&exercise, terminal),
         Command::Completions { shell } => command::definitions::completions(shell, terminal),
         Command::Man { directory } => command::definitions::man(directory.as_deref(), terminal),
     }

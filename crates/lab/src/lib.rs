@@ -10,10 +10,12 @@
 //! | [`property`] | what is demanded of a run, one small automaton each |
 //! | [`observer`], [`cost`], [`distribution`] | who watches a run; what it costs; how that is summed up |
 //! | [`claims`] | what the literature claims, judged |
+//! | [`exercise`] | algorithms that are wrong in one place, and the question how that shows |
 //! | [`compare`] | all algorithms side by side, published and measured |
 //! | [`report`] | what came of it, for programs |
 //! | [`conversation`] | a run in words |
 //! | [`diagram`] | a run as a space-time diagram, and as a trace for other tools |
+//! | [`stage`], [`scenario`] | a run of which somebody else decides what happens next; such runs as files |
 //! | [`violation`] | majority voting's chance of letting two in |
 //! | [`agenda`], [`random`], [`time`] | what is due next; seeded chance; ticks and δ |
 //! | `command`, `main` (feature `command`) | the laboratory on the command line, for any algorithm |
@@ -28,6 +30,7 @@ pub mod conversation;
 pub mod cost;
 pub mod diagram;
 pub mod distribution;
+pub mod exercise;
 pub mod experiment;
 pub mod explore;
 pub mod network;
@@ -35,6 +38,7 @@ pub mod observer;
 pub mod property;
 pub mod random;
 pub mod report;
+pub mod scenario;
 pub mod simulate;
 pub mod stage;
 pub mod subject;

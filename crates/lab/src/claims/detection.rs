@@ -90,12 +90,12 @@ fn rule(court: &mut Court) -> Verdict {
     let beats = run.moments(|what| matches!(what, What::Sent { to, .. } if *to == p(1)));
     let of_2: Vec<_> = beats.iter().filter(|(id, _)| *id == 2).map(|(_, at)| *at).collect();
     let every = of_2.windows(2).all(|pair| pair[1] - pair[0] == 5 * DELTA);
-    let last = run.records.iter().filter_map(|record| match record.what {
+    let mut last = run.records.iter().filter_map(|record| match record.what {
         What::Received { from, .. } if from == p(3) && record.process == p(1) => Some(record.at),
         _ => None,
     });
     let dead = run.moments(|what| matches!(what, What::Opinion { of, opinion: Opinion::Failed } if *of == p(3)));
-    let silence = dead.iter().find(|(id, _)| *id == 1).zip(last.last()).map(|((_, at), last)| at - last);
+    let silence = dead.iter().find(|(id, _)| *id == 1).zip(last.next_back()).map(|((_, at), last)| at - last);
     court.say(format!(
         "D = 1 δ and T = 5 δ: beats are 5 δ apart: {every}; p3 is taken for dead {} δ after its last beat was heard",
         silence.map_or("never".into(), |silence| number(in_delta(silence)))

@@ -6,6 +6,7 @@ use crate::diagram::FormatError;
 use crate::experiment::ExperimentError;
 use crate::explore::ExplorationError;
 use crate::report::Severity;
+use crate::scenario::ScenarioError;
 use crate::violation::VotingError;
 use quorate_core::catalog::UnknownAlgorithm;
 
@@ -27,6 +28,25 @@ pub enum Failure {
     /// There is no such vote.
     #[error(transparent)]
     Voting(#[from] VotingError),
+    /// A scenario cannot be played.
+    #[error("{name}: {error}")]
+    Scenario {
+        /// Its file or name.
+        name: String,
+        /// What is wrong with it.
+        error: ScenarioError,
+    },
+    /// A scenario was played, and what it expects did not happen.
+    #[error("{0}")]
+    Expected(String),
+    /// A file could not be read.
+    #[error("reading {path}: {error}")]
+    Reading {
+        /// Which.
+        path: String,
+        /// Why not.
+        error: std::io::Error,
+    },
     /// The arguments do not go together; the text says what does.
     #[error("{0}")]
     Usage(String),
@@ -58,8 +78,9 @@ impl Failure {
             | Failure::Format(_)
             | Failure::Algorithm(_)
             | Failure::Voting(_)
+            | Failure::Scenario { .. }
             | Failure::Usage(_) => USAGE,
-            Failure::Output(_) | Failure::File { .. } => FAILED,
+            Failure::Expected(_) | Failure::Reading { .. } | Failure::Output(_) | Failure::File { .. } => FAILED,
         })
     }
 }

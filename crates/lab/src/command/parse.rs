@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::application::Workload;
+use crate::exercise::{self, Exercise};
 use crate::explore::LARGEST_GROUP;
 use crate::explore::goal::Goal;
 use crate::network::{Delay, Order, Partition};
@@ -115,6 +116,13 @@ pub fn gigabytes(text: &str) -> Result<f64, String> {
 /// How many of something that there must be some of.
 pub fn count(text: &str) -> Result<u64, String> {
     whole(text, 1..=u64::MAX)
+}
+
+/// The number of an exercise.
+pub fn exercise(text: &str) -> Result<&'static Exercise, String> {
+    let last = exercise::all().len();
+    let number = text.parse().ok().and_then(exercise::exercise);
+    number.ok_or_else(|| format!("there is no exercise `{text}`: they are numbered 1 to {last}"))
 }
 
 /// What determines chance.

@@ -9,10 +9,9 @@ use clap::{CommandFactory, FromArgMatches, Parser, Subcommand};
 use quorate_core::election::Election;
 use quorate_core::mutex::Mutex;
 
-use super::check;
 use super::failure::Failure;
 use super::output::{Form, Terminal, tell};
-use super::sim;
+use super::{check, replay, sim};
 use crate::subject::{OfElection, OfMutex, Subject};
 
 /// The exit codes, as the help of every program ends.
@@ -39,12 +38,15 @@ enum Command {
     Sim(Box<sim::Arguments>),
     /// Explore every run: a proof for this n, or the shortest run that breaks the algorithm
     Check(Box<check::Arguments>),
+    /// Run a written conversation again, step by step
+    Replay(replay::Arguments),
 }
 
 fn run(subject: &impl Subject, command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     match command {
         Command::Sim(arguments) => sim::run(subject, &arguments, terminal),
         Command::Check(arguments) => check::run(subject, &arguments, terminal),
+        Command::Replay(arguments) => replay::run(subject, &arguments, terminal),
     }
 }
 

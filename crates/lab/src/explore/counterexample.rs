@@ -15,7 +15,7 @@ use super::successor::Change;
 use crate::property::Monitor;
 use crate::stage::host::Happening;
 use crate::stage::wish::Free;
-use crate::stage::{Choice, Content, Stage};
+use crate::stage::{Choice, Stage};
 
 /// A run that breaks a goal.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -189,60 +189,6 @@ where
                     _ => format!("{} wait, and nothing more happens", waiting.join(", ")),
                 })
             }
-        }
-    }
-}
-
-impl<P, A> Stage<P, A>
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
-    /// A choice, in the words of a scenario.
-    pub fn in_words(&self, choice: &Choice<P>) -> String {
-        match choice {
-            Choice::Wish(id, wish) => format!("{id} {wish}"),
-            Choice::Deliver { place, keep } => {
-                let arrival = self.arrival_in_words(*place);
-                if *keep { format!("{arrival}, and will again") } else { arrival }
-            }
-            Choice::Lose(place) => {
-                let letter = &self.letters()[*place].1;
-                format!("{} from {} to {} is lost", self.name_of(*place), letter.from, letter.to)
-            }
-            Choice::Poke(from, to) => format!("{from} tells {to}"),
-            Choice::Timeout(id, timer) => format!("{id} times out: {}", quorate_core::trace::timer_name(timer)),
-            Choice::Crash(id) => format!("{id} crashes"),
-            Choice::Restart(id) => format!("{id} comes back"),
-            Choice::Tick => "time passes".into(),
-        }
-    }
-
-    fn arrival_in_words(&self, place: usize) -> String {
-        let letter = &self.letters()[place].1;
-        let (from, to) = (letter.from, letter.to);
-        match &letter.content {
-            Content::Message(_) => format!("{to} gets {} from {from}", self.name_of(place)),
-            Content::Poke(_) => format!("{to} hears from {from}"),
-            Content::Notice(quorate_core::process::Notice::Trust(_)) => format!("{to} is told that {from} is back"),
-            Content::Notice(_) => format!("{to} is told that {from} has crashed"),
-        }
-    }
-
-    /// The label of a letter; if others on the same way have the same, with its number among them.
-    pub fn name_of(&self, place: usize) -> String {
-        let letters = self.letters();
-        let letter = &letters[place].1;
-        let Content::Message(message) = &letter.content else { return String::new() };
-        let label = quorate_core::trace::Label::of(message);
-        let same = |other: &crate::stage::Letter<P::Message>| {
-            let same_label = matches!(&other.content, Content::Message(other)
-                if quorate_core::trace::Label::of(other) == label);
-            other.from == letter.from && other.to == letter.to && same_label
-        };
-        match letters[..place].iter().filter(|(_, other)| same(other)).count() {
-            0 => label.to_string(),
-            before => format!("{label} #{}", before + 1),
         }
     }
 }

@@ -15,6 +15,7 @@ use rustc_hash::FxHashMap;
 use super::budget::{Budget, Cost};
 use super::goal::Goal;
 use super::interner::Interner;
+use super::pairs::Pairs;
 use super::watch::{Seen, Watch};
 use crate::network::Order;
 use crate::random::mix;
@@ -186,7 +187,7 @@ pub(super) struct Machine<P: Process, A> {
     pub(super) watch_facts: Vec<WatchFacts>,
     pasts: Interner<IdSet>,
     batches: Interner<(Id, Vec<Seen>)>,
-    steps: FxHashMap<(u32, u32), u32>,
+    steps: Pairs,
     /// The steps of each host that the search has followed: what befell it, and which step that is.
     pub(super) followed: Vec<Vec<(u32, u32)>>,
     pub(super) step_table: Vec<Step>,
@@ -222,7 +223,7 @@ where
             watch_facts: Vec::new(),
             pasts: Interner::new(5),
             batches: Interner::new(6),
-            steps: FxHashMap::default(),
+            steps: Pairs::default(),
             followed: Vec::new(),
             step_table: Vec::new(),
             reactions: FxHashMap::default(),
@@ -313,7 +314,7 @@ where
 
     #[inline]
     pub(super) fn step(&self, host: u32, event: u32) -> Result<u32, Need> {
-        self.steps.get(&(host, event)).copied().ok_or(Need::Step { host, event })
+        self.steps.get(host, event).ok_or(Need::Step { host, event })
     }
 
     #[inline]
@@ -381,7 +382,7 @@ where
     fn provide_step(&mut self, host: u32, event: u32) {
         let step = self.compute_step(host, event);
         let place = self.step_table.len() as u32;
-        self.steps.insert((host, event), place);
+        self.steps.insert(host, event, place);
         self.followed[host as usize].push((event, place));
         self.step_table.push(step);
     }

@@ -18,6 +18,7 @@ pub mod goal;
 mod interner;
 mod liveness;
 mod machine;
+mod pairs;
 mod reduce;
 mod search;
 mod successor;
@@ -132,6 +133,10 @@ pub struct Findings {
     pub transitions: u64,
     /// How many steps the farthest state is away from the first.
     pub depth: u64,
+    /// How many states there are in which a run ends.
+    pub ends: u64,
+    /// The sum of the fingerprints of these: the same if and only if they are the same states, but for chance.
+    pub ends_digest: u64,
     /// Whether everything was explored.
     pub complete: bool,
     /// How long it took.
@@ -353,6 +358,8 @@ impl Exploration {
             states,
             transitions: searched.transitions,
             depth: searched.depth,
+            ends: searched.ends.0,
+            ends_digest: searched.ends.1,
             complete: searched.complete,
             seconds: searched.seconds,
             bytes: searched.visited.bytes() as u64,

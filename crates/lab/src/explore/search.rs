@@ -57,6 +57,8 @@ pub(super) struct Searched {
     pub(super) visited: Visited,
     pub(super) transitions: u64,
     pub(super) depth: u64,
+    /// How many states there are in which a run ends, and the sum of their fingerprints.
+    pub(super) ends: (u64, u64),
     /// Whether everything was searched.
     pub(super) complete: bool,
     /// Whether a state was reached again that was not farther away.
@@ -118,6 +120,7 @@ struct Candidate {
 struct Expanded {
     candidates: Vec<Vec<Candidate>>,
     transitions: u64,
+    ends: (u64, u64),
     /// Places of states for which the tables lack something.
     deferred: Vec<usize>,
     breaches: Vec<(u32, Breach)>,
@@ -125,12 +128,18 @@ struct Expanded {
 
 impl Expanded {
     fn new() -> Expanded {
-        Expanded { candidates: vec![Vec::new(); SHARDS], transitions: 0, deferred: Vec::new(), breaches: Vec::new() }
+        Expanded {
+            candidates: vec![Vec::new(); SHARDS],
+            transitions: 0,
+            ends: (0, 0),
+            deferred: Vec::new(),
+            breaches: Vec::new(),
+        }
     }
 }
 
 /// How many states are expanded before the candidates are looked up.
-const SLAB: usize = 1 << 15;
+const SLAB: usize = 1 << 18;
 /// Fewer states than this are not worth another thread.
 const WORTH_A_THREAD: usize = 1 << 10;
 /// Marks numbers that hold only within a slab.
@@ -195,6 +204,7 @@ where
             visited,
             transitions: 0,
             depth: 0,
+            ends: (0, 0),
             complete: false,
             cyclic: false,
             breaches: vec![None; goals.len()],
@@ -260,7 +270,11 @@ where
                 }
             }
         }
-        self.searched.transitions += expanded.iter().map(|part| part.transitions).sum::<u64>();
+        for part in &expanded {
+            let ends = &mut self.searched.ends;
+            self.searched.transitions += part.transitions;
+            *ends = (ends.0 + part.ends.0, ends.1.wrapping_add(part.ends.1));
+        }
         let winners = self.look_up(&expanded);
         self.build(&winners);
     }
@@ -319,9 +333,12 @@ where
                 }
             }
         }
-        let broken = machine.broken_at_the_end(state, self.waiting);
-        if broken != 0 {
-            expanded.breaches.push((broken, Breach { state: number, action: None }));
+        let ends = machine.is_quiet(state);
+        if ends {
+            let broken = machine.broken_at_the_end(state, self.waiting);
+            if broken != 0 {
+                expanded.breaches.push((broken, Breach { state: number, action: None }));
+            }
         }
         for &act in &scratch.actions {
             if let Err(need) = machine.follow(state, act, &mut scratch.change) {
@@ -337,6 +354,9 @@ where
             }
         }
         expanded.transitions += scratch.actions.len() as u64;
+        if ends {
+            expanded.ends = (expanded.ends.0 + 1, expanded.ends.1.wrapping_add(fingerprint));
+        }
         true
     }
 
@@ -348,7 +368,7 @@ where
         let parts = in_parallel_over(threads, shards, |begin, shards| {
             let mut found = Vec::new();
             for (place, shard) in shards.iter_mut().enumerate() {
-                let candidates = expanded.iter().flat_map(|part| &part.candidates[begin + place]);
+                let candidates = expanded.iter().map(|part| &*part.candidates[begin + place]);
                 found.push(look_up_in(shard, candidates, next_begins));
             }
             found
@@ -379,12 +399,12 @@ where
     /// Builds the states that are new, in the order of their numbers.
     fn build(&mut self, winners: &[Candidate]) {
         let parts = in_parallel(self.threads_for(winners.len()), 0..winners.len(), |part| {
-            let (mut built, mut change) = (Frontier::default(), Change::default());
+            let (mut built, mut change, mut state) = (Frontier::default(), Change::default(), Vec::new());
             for winner in &winners[part] {
                 let parent = self.level.state(winner.parent as usize);
                 let followed = self.machine.follow(parent, winner.action.unpack(), &mut change);
                 debug_assert!(followed.is_ok(), "what was followed once can be followed again");
-                let state = self.machine.built(parent, &mut change);
+                self.machine.build(parent, &mut change, &mut state);
                 debug_assert_eq!(self.machine.fingerprint(&state).max(1), winner.fingerprint, "the changes add up");
                 built.push(&state, winner.fingerprint);
             }
@@ -408,24 +428,34 @@ struct Scratch {
 /// Puts the candidates of a shard that are new into it. Says which, and whether any led back.
 fn look_up_in<'c>(
     shard: &mut Shard,
-    candidates: impl Iterator<Item = &'c Candidate>,
+    candidates: impl Iterator<Item = &'c [Candidate]>,
     next_begins: u32,
 ) -> (Vec<Candidate>, bool) {
     let (mut new, mut cyclic): (Vec<Candidate>, bool) = (Vec::new(), false);
-    for candidate in candidates {
-        match shard.get_or_insert(candidate.fingerprint, PROVISIONAL | new.len() as u32) {
-            None => new.push(*candidate),
-            Some(number) if number & PROVISIONAL != 0 => {
-                let known = &mut new[(number & !PROVISIONAL) as usize];
-                if (candidate.parent, candidate.action) < (known.parent, known.action) {
-                    *known = *candidate;
+    for candidates in candidates {
+        for some in candidates.chunks(AT_ONCE) {
+            // Nothing depends on this sum; but the memory that it reads is there when it is needed.
+            let fetched = some.iter().fold(0, |sum, candidate| sum ^ shard.at_home(candidate.fingerprint));
+            std::hint::black_box(fetched);
+            for candidate in some {
+                match shard.get_or_insert(candidate.fingerprint, PROVISIONAL | new.len() as u32) {
+                    None => new.push(*candidate),
+                    Some(number) if number & PROVISIONAL != 0 => {
+                        let known = &mut new[(number & !PROVISIONAL) as usize];
+                        if (candidate.parent, candidate.action) < (known.parent, known.action) {
+                            *known = *candidate;
+                        }
+                    }
+                    Some(number) => cyclic |= number < next_begins,
                 }
             }
-            Some(number) => cyclic |= number < next_begins,
         }
     }
     (new, cyclic)
 }
+
+/// How many candidates' memory is fetched at once.
+const AT_ONCE: usize = 16;
 
 /// Divides a range among threads, in order.
 fn in_parallel<T: Send>(threads: usize, range: Range<usize>, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {

@@ -89,18 +89,15 @@ where
         self.host_facts[state[host] as usize].alive
     }
 
-    /// The goals that are broken by a run that ends in this state, as a set of bits; nothing if it does not end here.
-    ///
-    /// `waiting` are those that are broken if somebody waits.
+    /// The goals that are broken by a run that ends in this state, as a set of bits. `waiting` are those that are broken
+    /// if somebody waits.
     pub(super) fn broken_at_the_end(&self, state: &[u32], waiting: u32) -> u32 {
-        if !self.is_quiet(state) {
-            return 0;
-        }
         let at_the_end = self.watch_facts[state[self.n] as usize].at_the_end;
         if (0..self.n).any(|host| self.waits(state, host)) { at_the_end | waiting } else { at_the_end }
     }
 
     /// Whether nothing that has to happen is left.
+    #[inline]
     pub(super) fn is_quiet(&self, state: &[u32]) -> bool {
         state.len() == self.letters_at()
             && !self.budget(state).is_uncalled()
@@ -326,19 +323,26 @@ where
 
     /// The successor.
     pub(super) fn built(&self, state: &[u32], change: &mut Change) -> Vec<u32> {
+        let mut next = Vec::new();
+        self.build(state, change, &mut next);
+        next
+    }
+
+    /// The successor, in place of what is in `next`.
+    pub(super) fn build(&self, state: &[u32], change: &mut Change, next: &mut Vec<u32>) {
         if let Some(whole) = change.whole.take() {
-            return whole;
+            *next = whole;
+            return;
         }
-        let mut next = Vec::with_capacity(state.len() + change.added.len());
+        next.clear();
         next.extend_from_slice(state);
-        self.change_parts(&mut next, change);
+        self.change_parts(next, change);
         if let Some(place) = change.removed {
             next.remove(self.letters_at() + place);
         }
         for &letter in &change.added {
-            self.insert(&mut next, letter);
+            self.insert(next, letter);
         }
-        next
     }
 
     /// The fingerprint of a state.

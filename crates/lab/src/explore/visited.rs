@@ -29,11 +29,24 @@ impl Shard {
         Shard { fingerprints: vec![0; SMALLEST], numbers: vec![0; SMALLEST], len: 0 }
     }
 
-    /// Where a fingerprint is, or would be.
-    fn place(&self, fingerprint: u64) -> usize {
+    /// Where a fingerprint is if it does not have to make way for another.
+    #[inline]
+    fn home(&self, fingerprint: u64) -> usize {
         // The highest bits chose the shard; the next ones choose the place, whatever the size of the table.
         let spread = u128::from(fingerprint << 6) * self.fingerprints.len() as u128;
-        let mut place = (spread >> 64) as usize;
+        (spread >> 64) as usize
+    }
+
+    /// What is at the home of a fingerprint: so that the memory of several is under way at once.
+    #[inline]
+    pub(super) fn at_home(&self, fingerprint: u64) -> u64 {
+        self.fingerprints[self.home(fingerprint)]
+    }
+
+    /// Where a fingerprint is, or would be.
+    #[inline]
+    fn place(&self, fingerprint: u64) -> usize {
+        let mut place = self.home(fingerprint);
         while self.fingerprints[place] != fingerprint && self.fingerprints[place] != 0 {
             place += 1;
             if place == self.fingerprints.len() {
@@ -49,7 +62,8 @@ impl Shard {
         (self.fingerprints[place] != 0).then(|| self.numbers[place])
     }
 
-    /// The number of the state with this fingerprint, which is this one if it is new.
+    /// The number of the state with this fingerprint; if there is none, it gets this one.
+    #[inline]
     pub(super) fn get_or_insert(&mut self, fingerprint: u64, number: u32) -> Option<u32> {
         let place = self.place(fingerprint);
         if self.fingerprints[place] != 0 {

@@ -6,6 +6,7 @@
 
 pub mod host;
 pub mod wish;
+mod words;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -215,6 +216,13 @@ where
         self.letters.is_empty() && !self.uncalled && self.hosts.iter().all(idle)
     }
 
+    /// A process that lives observes a stamp, as if its application had heard it from outside.
+    pub fn observe(&mut self, id: Id, stamp: Number) -> Vec<Record> {
+        let mut records = Vec::new();
+        self.befall(id, Happening::Hear { stamp: Some(stamp) }, &mut records);
+        records
+    }
+
     /// What of it matters for what may happen next.
     pub fn situation(&self) -> Situation<P, A>
     where
@@ -281,7 +289,7 @@ where
     }
 
     /// Whether time may pass: there is time, something waits for it, and nothing is due before.
-    fn may_tick(&self) -> bool {
+    pub fn may_tick(&self) -> bool {
         self.rules.delay_bound.is_some_and(|bound| {
             let waits = !self.letters.is_empty() || self.hosts.iter().any(|host| host.armed().next().is_some());
             let due =

@@ -3,9 +3,6 @@
 mod arguments;
 mod text;
 
-use std::fs::File;
-use std::io::{BufWriter, Write};
-use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -15,6 +12,7 @@ use serde_json::json;
 
 use super::failure::{Failure, exit_code};
 use super::output::{Terminal, number};
+use super::trace::Trace;
 use crate::experiment::Spectators;
 use crate::subject::Subject;
 
@@ -91,38 +89,4 @@ fn check_sets(entry: &Entry, arguments: &Arguments) -> Result<(), Failure> {
 /// Whether an algorithm lets one choose its voting sets.
 fn has_sets(entry: &Entry) -> bool {
     entry.options.iter().any(|option| option.key == "sets")
-}
-
-/// The file that records go to. The first error is kept, and told when the run is over.
-struct Trace {
-    path: String,
-    file: BufWriter<File>,
-    error: Option<std::io::Error>,
-}
-
-impl Trace {
-    fn create(path: &Path) -> Result<Trace, Failure> {
-        let name = path.display().to_string();
-        match File::create(path) {
-            Ok(file) => Ok(Trace { path: name, file: BufWriter::new(file), error: None }),
-            Err(error) => Err(Failure::File { path: name, error }),
-        }
-    }
-
-    fn write(&mut self, record: &Record) {
-        if self.error.is_none() {
-            let written = serde_json::to_writer(&mut self.file, record)
-                .map_err(std::io::Error::from)
-                .and_then(|()| self.file.write_all(b"\n"));
-            self.error = written.err();
-        }
-    }
-
-    fn finish(mut self) -> Result<(), Failure> {
-        let result = match self.error.take() {
-            Some(error) => Err(error),
-            None => self.file.flush(),
-        };
-        result.map_err(|error| Failure::File { path: self.path, error })
-    }
 }

@@ -1,0 +1,249 @@
+//! One line of a script: something that happens, in words.
+//!
+//! The words are those of [`Stage::in_words`](crate::stage::Stage::in_words), so that what the explorer writes can be
+//! read, and two more for people who do not care about an order.
+
+use std::fmt;
+
+use quorate_core::id::Id;
+
+use crate::stage::wish::Wish;
+
+/// Something that happens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Step {
+    /// `p1 asks`, `p1 leaves`, `p1 withdraws`, `p1 calls`.
+    Wish(Id, Wish),
+    /// `p2 gets request(1) from p1`, perhaps `, and will again`.
+    Get {
+        /// Who gets it.
+        to: Id,
+        /// Which message.
+        name: Name,
+        /// From whom.
+        from: Id,
+        /// Whether it will arrive once more.
+        again: bool,
+    },
+    /// `request(1) from p1 to p2 is lost`.
+    Lose {
+        /// Which message.
+        name: Name,
+        /// From whom.
+        from: Id,
+        /// To whom.
+        to: Id,
+    },
+    /// `p1 tells p2`: a message of the application.
+    Tell(Id, Id),
+    /// `p2 hears from p1`: it arrives.
+    Hear(Id, Id),
+    /// `p2 is told that p1 has crashed`, or `is back`.
+    Told {
+        /// Who is told.
+        to: Id,
+        /// Of whom.
+        of: Id,
+        /// Whether it lives.
+        alive: bool,
+    },
+    /// `p1 times out: answers`.
+    TimeOut(Id, String),
+    /// `p1 crashes`.
+    Crash(Id),
+    /// `p1 comes back`.
+    ComeBack(Id),
+    /// `time passes`: one tick.
+    Tick,
+    /// `deliver all`: everything on its way, the oldest first, and what is sent meanwhile.
+    DeliverAll,
+    /// `p2 gets everything`: everything on its way to it, the oldest first.
+    GetEverything(Id),
+}
+
+/// Which message, among those on the same way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Name {
+    /// Its label, `request(1)`, or only its kind, `request`.
+    pub label: String,
+    /// The how-manieth of those with this label, the oldest first.
+    pub nth: Option<usize>,
+}
+
+/// What steps there are, for who wrote something else.
+pub const KNOWN: &str = "p1 asks, p1 leaves, p1 withdraws, p1 calls, p2 gets MESSAGE from p1, p2 gets everything, \
+     MESSAGE from p1 to p2 is lost, p1 tells p2, p2 hears from p1, p2 is told that p1 has crashed (or is back), \
+     p1 times out: TIMER, p1 crashes, p1 comes back, time passes, deliver all";
+
+impl Step {
+    /// What these words mean; or why they mean nothing.
+    pub fn parse(text: &str) -> Result<Step, String> {
+        let unknown = || format!("`{text}` is not a step; steps are: {KNOWN}");
+        if let Some((who, timer)) = text.split_once(" times out:") {
+            return match timer.trim() {
+                "" => Err(format!("`{text}`: say which timer, as in p1 times out: answers")),
+                timer => Ok(Step::TimeOut(process(who)?, timer.to_string())),
+            };
+        }
+        let (text, again) = match text.strip_suffix(", and will again") {
+            Some(text) => (text, true),
+            None => (text, false),
+        };
+        let words: Vec<&str> = text.split_whitespace().collect();
+        let step = match words[..] {
+            [who, "asks"] => Step::Wish(process(who)?, Wish::Enter),
+            [who, "leaves"] => Step::Wish(process(who)?, Wish::Exit),
+            [who, "withdraws"] => Step::Wish(process(who)?, Wish::Withdraw),
+            [who, "calls"] => Step::Wish(process(who)?, Wish::Call),
+            [to, "gets", "everything"] => Step::GetEverything(process(to)?),
+            [to, "gets", label, "from", from] => {
+                Step::Get { to: process(to)?, name: Name::parse(label, None)?, from: process(from)?, again }
+            }
+            [to, "gets", label, nth, "from", from] => {
+                Step::Get { to: process(to)?, name: Name::parse(label, Some(nth))?, from: process(from)?, again }
+            }
+            [label, "from", from, "to", to, "is", "lost"] => {
+                Step::Lose { name: Name::parse(label, None)?, from: process(from)?, to: process(to)? }
+            }
+            [label, nth, "from", from, "to", to, "is", "lost"] => {
+                Step::Lose { name: Name::parse(label, Some(nth))?, from: process(from)?, to: process(to)? }
+            }
+            [from, "tells", to] => Step::Tell(process(from)?, process(to)?),
+            [to, "hears", "from", from] => Step::Hear(process(to)?, process(from)?),
+            [to, "is", "told", "that", of, "has", "crashed"] => {
+                Step::Told { to: process(to)?, of: process(of)?, alive: false }
+            }
+            [to, "is", "told", "that", of, "is", "back"] => {
+                Step::Told { to: process(to)?, of: process(of)?, alive: true }
+            }
+            [who, "crashes"] => Step::Crash(process(who)?),
+            [who, "comes", "back"] => Step::ComeBack(process(who)?),
+            ["time", "passes"] => Step::Tick,
+            ["deliver", "all"] => Step::DeliverAll,
+            _ => return Err(unknown()),
+        };
+        match step {
+            Step::Get { .. } => Ok(step),
+            _ if again => Err(format!("`{text}, and will again`: only a message that somebody gets can come again")),
+            _ => Ok(step),
+        }
+    }
+
+    /// Whom it names.
+    pub fn processes(&self) -> Vec<Id> {
+        match *self {
+            Step::Wish(id, _)
+            | Step::TimeOut(id, _)
+            | Step::Crash(id)
+            | Step::ComeBack(id)
+            | Step::GetEverything(id) => vec![id],
+            Step::Get { to, from, .. } | Step::Lose { to, from, .. } => vec![to, from],
+            Step::Tell(first, second) | Step::Hear(first, second) => vec![first, second],
+            Step::Told { to, of, .. } => vec![to, of],
+            Step::Tick | Step::DeliverAll => Vec::new(),
+        }
+    }
+}
+
+/// A process: `p3`.
+pub(super) fn process(text: &str) -> Result<Id, String> {
+    text.strip_prefix('p')
+        .and_then(|number| number.parse::<u32>().ok())
+        .and_then(|number| Id::try_from(number).ok())
+        .ok_or_else(|| format!("`{text}` is not a process: they are called p1, p2, …"))
+}
+
+impl Name {
+    fn parse(label: &str, nth: Option<&str>) -> Result<Name, String> {
+        let counted = |text: &str| {
+            let number = text.strip_prefix('#').and_then(|number| number.parse().ok()).filter(|&number| number > 0);
+            number.ok_or_else(|| format!("`{text}`: of several alike, write which: #2 for the second"))
+        };
+        // The first of several needs no number.
+        let nth = nth.map(counted).transpose()?.filter(|&nth: &usize| nth > 1);
+        Ok(Name { label: label.to_string(), nth })
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.label)?;
+        self.nth.map_or(Ok(()), |nth| write!(f, " #{nth}"))
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Wish(id, wish) => write!(f, "{id} {wish}"),
+            Step::Get { to, name, from, again } => {
+                write!(f, "{to} gets {name} from {from}{}", if *again { ", and will again" } else { "" })
+            }
+            Step::Lose { name, from, to } => write!(f, "{name} from {from} to {to} is lost"),
+            Step::Tell(from, to) => write!(f, "{from} tells {to}"),
+            Step::Hear(to, from) => write!(f, "{to} hears from {from}"),
+            Step::Told { to, of, alive: false } => write!(f, "{to} is told that {of} has crashed"),
+            Step::Told { to, of, alive: true } => write!(f, "{to} is told that {of} is back"),
+            Step::TimeOut(id, timer) => write!(f, "{id} times out: {timer}"),
+            Step::Crash(id) => write!(f, "{id} crashes"),
+            Step::ComeBack(id) => write!(f, "{id} comes back"),
+            Step::Tick => f.write_str("time passes"),
+            Step::DeliverAll => f.write_str("deliver all"),
+            Step::GetEverything(id) => write!(f, "{id} gets everything"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_written_is_read_back() {
+        for words in [
+            "p1 asks",
+            "p1 leaves",
+            "p1 withdraws",
+            "p12 calls",
+            "p2 gets request(1) from p1",
+            "p2 gets request from p1",
+            "p2 gets request(1) #2 from p1",
+            "p2 gets request(1) #2 from p1, and will again",
+            "p2 gets everything",
+            "reply from p1 to p2 is lost",
+            "reply(3) #3 from p1 to p2 is lost",
+            "p1 tells p2",
+            "p2 hears from p1",
+            "p2 is told that p1 has crashed",
+            "p2 is told that p1 is back",
+            "p1 times out: answers",
+            "p1 times out: silence(p3)",
+            "p1 crashes",
+            "p1 comes back",
+            "time passes",
+            "deliver all",
+        ] {
+            assert_eq!(Step::parse(words).unwrap().to_string(), words);
+        }
+        assert_eq!(Step::parse("p2 gets request #1 from p1"), Step::parse("p2  gets request from p1"));
+    }
+
+    #[test]
+    fn what_is_not_understood_is_named() {
+        for (words, named) in [
+            ("", "steps are"),
+            ("p1", "steps are"),
+            ("p0 asks", "`p0` is not a process"),
+            ("1 asks", "`1` is not a process"),
+            ("p99999999999 asks", "is not a process"),
+            ("p1 shouts", "`p1 shouts` is not a step"),
+            ("p2 gets request 2 from p1", "#2 for the second"),
+            ("p2 gets request #0 from p1", "#2 for the second"),
+            ("p1 asks, and will again", "only a message"),
+            ("p1 times out: ", "which timer"),
+        ] {
+            let why = Step::parse(words).unwrap_err();
+            assert!(why.contains(named), "{words}: {why}");
+        }
+    }
+}

@@ -1,0 +1,246 @@
+//! The explorer: what it must find, how many states there are, and that neither threads nor reduction change an answer.
+
+use quorate_core::catalog::{ENTRIES, Family};
+use quorate_core::setting::Timing;
+use quorate_lab::explore::goal::Goal;
+use quorate_lab::explore::{Exploration, ExplorationError, Findings, Verdict};
+use quorate_lab::network::Order;
+use quorate_lab::stage::Bounds;
+use quorate_lab::stage::wish::Times;
+
+fn explore(algorithm: &str, exploration: &Exploration) -> Findings {
+    exploration.run(algorithm, &mut |_| {}).expect("it can be explored")
+}
+
+fn steps_to(findings: &Findings, goal: Goal) -> Option<usize> {
+    findings.counterexample(goal).map(|found| found.steps.len())
+}
+
+fn bare(n: u32, times: u32) -> Exploration {
+    Exploration {
+        n,
+        times: Times::AtMost(times),
+        options: vec![("replies".into(), "bare".into())],
+        goals: Some(vec![Goal::MutualExclusion, Goal::DeadlockFreedom]),
+        ..Exploration::default()
+    }
+}
+
+/// Independent checkers agree on these numbers, for steps that are a request, a delivery or an exit, where a process
+/// inside remembers its request's number.
+#[test]
+fn the_states_of_ricart_and_agrawala_are_those_that_others_count() {
+    for (n, times, states) in [(3, 1, 2_822), (3, 2, 37_229), (4, 1, 2_070_348)] {
+        let findings = explore("ricart-agrawala", &bare(n, times));
+        assert_eq!((findings.states, findings.complete), (states, true), "n = {n}, {times} entries each");
+        assert!(findings.holds(Goal::MutualExclusion) && findings.holds(Goal::DeadlockFreedom));
+        assert!(n < 4 || findings.bytes < 40 * findings.states, "{} bytes", findings.bytes);
+    }
+}
+
+#[test]
+fn reduction_leaves_less_than_a_quarter_of_them_and_the_same_ends() {
+    let full = explore("ricart-agrawala", &bare(4, 1));
+    let reduced = explore("ricart-agrawala", &Exploration { reduce: true, ..bare(4, 1) });
+    assert!(reduced.states * 4 < full.states, "{} of {}", reduced.states, full.states);
+    assert_eq!((reduced.ends, reduced.ends_digest), (full.ends, full.ends_digest));
+}
+
+/// What each algorithm's assumptions allow, small enough for a test: with every option's every value.
+fn worlds() -> Vec<(&'static str, Exploration)> {
+    let mut worlds = Vec::new();
+    for entry in ENTRIES {
+        let n = if entry.name == "majority" { 2 } else { 3 };
+        let base = Exploration { n, ..Exploration::default() };
+        worlds.push((entry.name, base.clone()));
+        worlds.push((entry.name, Exploration { order: Some(Order::Fifo), ..base.clone() }));
+        worlds.push((entry.name, Exploration { times: Times::AtMost(2), n: 2, ..base.clone() }));
+        if entry.family == Family::Mutex {
+            let bounds = Bounds { withdrawals: 1, ..Bounds::default() };
+            worlds.push((entry.name, Exploration { bounds, ..base.clone() }));
+        }
+        if !entry.assumptions.crash_free {
+            let bounds = Bounds { crashes: 1, ..Bounds::default() };
+            worlds.push((entry.name, Exploration { bounds, ..base }));
+        }
+    }
+    for (algorithm, key, value) in
+        [("ricart-agrawala", "replies", "bare"), ("bully", "answers", "idle"), ("maekawa", "sets", "best")]
+    {
+        let options = vec![(key.into(), value.into())];
+        worlds.push((algorithm, Exploration { options, ..Exploration::default() }));
+    }
+    worlds
+}
+
+fn words(findings: &Findings) -> Vec<(Goal, &'static str)> {
+    let word = |verdict: &Verdict| match verdict {
+        Verdict::Holds => "holds",
+        Verdict::Violated(_) => "violated",
+        Verdict::Undecided(_) => "undecided",
+    };
+    findings.verdicts.iter().map(|(goal, verdict)| (*goal, word(verdict))).collect()
+}
+
+#[test]
+fn every_promise_holds_in_every_world_that_the_assumptions_allow() {
+    for (algorithm, exploration) in worlds() {
+        let findings = explore(algorithm, &exploration);
+        assert!(findings.complete || words(&findings).iter().all(|(_, word)| *word == "violated"), "{algorithm}");
+        assert_eq!(findings.broken_assumptions, Vec::<String>::new(), "{algorithm}: {:?}", findings.bounds);
+        for (goal, verdict) in &findings.verdicts {
+            let promised = findings.promised.contains(goal);
+            assert!(!promised || *verdict == Verdict::Holds, "{algorithm}: {goal}: {verdict:?}");
+        }
+    }
+}
+
+#[test]
+fn threads_change_nothing() {
+    for (algorithm, exploration) in worlds() {
+        let one = explore(algorithm, &Exploration { threads: Some(1), ..exploration.clone() });
+        for threads in [2, 3] {
+            let more = explore(algorithm, &Exploration { threads: Some(threads), ..exploration.clone() });
+            assert_eq!((one.states, one.transitions, one.depth), (more.states, more.transitions, more.depth));
+            assert_eq!((one.ends_digest, one.most_overtaken), (more.ends_digest, more.most_overtaken));
+            assert_eq!(one.verdicts, more.verdicts, "{algorithm}: the same runs are found");
+        }
+    }
+}
+
+/// The factor is reported for every algorithm; what matters is that nothing else changes.
+#[test]
+fn reduction_changes_no_verdict_and_no_end() {
+    for (algorithm, exploration) in worlds() {
+        let entry = ENTRIES.iter().find(|entry| entry.name == algorithm).expect("it is in the catalogue");
+        if exploration.bounds.crashes > 0 || entry.assumptions.synchronous {
+            continue;
+        }
+        let without_order = Goal::of_family(entry.family).iter().copied().filter(|&goal| goal != Goal::RequestOrder);
+        let exploration = Exploration { goals: Some(without_order.collect()), ..exploration };
+        let full = explore(algorithm, &exploration);
+        let reduced = explore(algorithm, &Exploration { reduce: true, ..exploration.clone() });
+        let factor = full.states as f64 / reduced.states as f64;
+        println!("{algorithm}, {}: {} of {}, {factor:.2}", full.bounds.join(", "), reduced.states, full.states);
+        assert_eq!((full.ends, full.ends_digest), (reduced.ends, reduced.ends_digest), "{algorithm}");
+        for ((goal, all), (_, fewer)) in words(&full).into_iter().zip(words(&reduced)) {
+            let cycles_left_out = fewer == "undecided" && goal.is_about_cycles();
+            assert!(all == fewer || cycles_left_out, "{algorithm}: {goal}: {all}, reduced: {fewer}");
+        }
+    }
+}
+
+#[test]
+fn three_of_maekawas_deadlock_in_six_steps() {
+    let findings = explore("maekawa", &Exploration::default());
+    assert_eq!(steps_to(&findings, Goal::DeadlockFreedom), Some(6));
+    let mended = explore("maekawa-deadlock-free", &Exploration { times: Times::AtMost(2), ..Exploration::default() });
+    assert!(mended.complete && mended.holds(Goal::DeadlockFreedom) && mended.holds(Goal::StarvationFreedom));
+}
+
+#[test]
+fn lamport_needs_fifo_channels() {
+    let ordered = explore("lamport", &Exploration::default());
+    assert!(ordered.complete && ordered.holds(Goal::MutualExclusion));
+    let findings = explore("lamport", &Exploration { order: Some(Order::Any), ..Exploration::default() });
+    assert!(steps_to(&findings, Goal::MutualExclusion).is_some());
+    assert_eq!(findings.broken_assumptions, ["messages may overtake each other"]);
+}
+
+#[test]
+fn bully_has_two_leaders_where_delays_have_no_bound() {
+    let asynchronous = Exploration { timing: Some(Timing::Asynchronous), ..Exploration::default() };
+    assert_eq!(steps_to(&explore("bully", &asynchronous), Goal::SingleLeader), Some(3));
+    let bounds = Bounds { crashes: 1, ..Bounds::default() };
+    let synchronous = explore("bully", &Exploration { bounds, ..Exploration::default() });
+    assert!(synchronous.complete && synchronous.holds(Goal::SingleLeader) && synchronous.holds(Goal::Decided));
+}
+
+/// R1: with one entry each bare replies keep the order of requests, with two they do not; numbered ones always do.
+#[test]
+fn bare_replies_break_the_order_of_requests_with_two_entries_each() {
+    let order = |times, replies: &str| Exploration {
+        times: Times::AtMost(times),
+        options: vec![("replies".into(), replies.into())],
+        goals: Some(vec![Goal::RequestOrder]),
+        ..Exploration::default()
+    };
+    assert!(explore("ricart-agrawala", &order(1, "bare")).holds(Goal::RequestOrder));
+    assert!(steps_to(&explore("ricart-agrawala", &order(2, "bare")), Goal::RequestOrder).is_some());
+    assert!(explore("ricart-agrawala", &order(2, "numbered")).holds(Goal::RequestOrder));
+}
+
+/// The application's own messages count for what happened before, and only a stamp tells of them.
+#[test]
+fn stamps_keep_the_order_of_requests_where_applications_talk() {
+    let talk = |unstamped_pokes| Exploration {
+        bounds: Bounds { pokes: 1, ..Bounds::default() },
+        goals: Some(vec![Goal::RequestOrder]),
+        unstamped_pokes,
+        ..Exploration::default()
+    };
+    for algorithm in ["lamport", "ricart-agrawala", "roucairol-carvalho", "maekawa-deadlock-free"] {
+        let promised = explore(algorithm, &talk(false)).promised.contains(&Goal::RequestOrder);
+        assert_eq!(explore(algorithm, &talk(false)).holds(Goal::RequestOrder), promised, "{algorithm}");
+    }
+    assert!(!explore("ricart-agrawala", &talk(true)).holds(Goal::RequestOrder));
+    for algorithm in ["central", "token-ring", "maekawa"] {
+        assert!(!explore(algorithm, &talk(false)).holds(Goal::RequestOrder), "{algorithm}");
+    }
+}
+
+/// Entries without end: who waits is served in central and on the ring, and in Maekawa's not even two can be sure.
+#[test]
+fn endless_entries_starve_nobody_where_there_is_a_queue() {
+    let endless = Exploration { times: Times::Endless, ..Exploration::default() };
+    for algorithm in ["central", "token-ring"] {
+        let findings = explore(algorithm, &endless);
+        assert!(findings.complete && findings.holds(Goal::StarvationFreedom), "{algorithm}");
+    }
+    assert!(explore("maekawa", &endless).counterexample(Goal::DeadlockFreedom).is_some());
+    let refused = endless.run("lamport", &mut |_| {}).expect_err("its clock never ends");
+    assert_eq!(refused, ExplorationError::Endless { algorithm: "lamport" });
+    let fences = Exploration { goals: Some(vec![Goal::Fencing]), ..endless };
+    assert_eq!(fences.run("central", &mut |_| {}).expect_err("no fences"), ExplorationError::EndlessFences);
+}
+
+#[test]
+fn a_limit_is_never_a_proof() {
+    let few = Exploration { max_states: 100, ..Exploration::default() };
+    let findings = explore("ricart-agrawala", &few);
+    assert!(!findings.complete);
+    for (goal, verdict) in &findings.verdicts {
+        assert!(matches!(verdict, Verdict::Undecided(why) if why.contains("more than 100 states")), "{goal}");
+    }
+    let little = Exploration { max_bytes: 1, ..Exploration::default() };
+    assert!(!explore("ricart-agrawala", &little).complete);
+    // Beyond the bound on timeouts nothing is said: who still waits for one is not stuck.
+    let bounds = Bounds { timeouts: Some(0), ..Bounds::default() };
+    let findings = explore("majority", &Exploration { n: 2, bounds, ..Exploration::default() });
+    assert!(findings.holds(Goal::DeadlockFreedom), "a candidate that will ask again is not in a deadlock");
+    assert!(findings.bounds.contains(&"at most 0 timeouts".to_string()));
+}
+
+#[test]
+fn what_cannot_be_explored_is_refused_with_a_sentence() {
+    let refuse = |algorithm: &str, exploration: Exploration| {
+        exploration.run(algorithm, &mut |_| {}).expect_err("it is refused").to_string()
+    };
+    let default = Exploration::default;
+    let bounds = |bounds| Exploration { bounds, ..default() };
+    let cases = [
+        (refuse("lamport", Exploration { n: 17, ..default() }), "n = 17: groups of 1 to 16"),
+        (refuse("none", default()), "unknown algorithm `none`"),
+        (refuse("bully", bounds(Bounds { pokes: 1, ..Bounds::default() })), "pokes are messages of applications"),
+        (refuse("bully", bounds(Bounds { withdrawals: 1, ..Bounds::default() })), "withdrawals are for"),
+        (refuse("lamport", bounds(Bounds { losses: 16, ..Bounds::default() })), "losses = 16: at most 15"),
+        (refuse("bully", Exploration { goals: Some(vec![Goal::Fencing]), ..default() }), "fencing is not asked of"),
+        (refuse("bully", Exploration { goals: Some(Vec::new()), ..default() }), "nothing is asked"),
+        (refuse("bully", Exploration { delay_bound: 0, ..default() }), "a delay bound of 0 ticks"),
+        (refuse("lamport", Exploration { reduce: true, ..default() }), "reduction does not go together with request-order"),
+        (refuse("bully", Exploration { reduce: true, ..default() }), "together with synchronous timing"),
+    ];
+    for (refusal, words) in cases {
+        assert!(refusal.contains(words), "`{refusal}` does not say `{words}`");
+    }
+}
