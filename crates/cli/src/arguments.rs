@@ -31,6 +31,8 @@ pub(crate) enum Command {
     Sim(Box<Sim>),
     /// Explore every run of an algorithm: a proof for this n, or the shortest run that breaks it
     Check(Box<Check>),
+    /// What the literature says of the algorithms, judged by running them
+    Claims(Claims),
     /// Run a written conversation again, step by step
     Replay(replay::Arguments),
     /// The written conversations that come with it
@@ -81,6 +83,21 @@ pub(crate) struct Check {
 
     #[command(flatten)]
     pub(crate) run: check::Arguments,
+}
+
+/// What the literature says of the algorithms, judged by running them.
+///
+/// Each claim holds, holds only under a condition, or is refuted; or it is a definition, or about something that is not
+/// there yet. Claims about all runs are judged by exploring every run, for the n that the evidence names; claims about
+/// costs by simulation, claims about numbers by arithmetic. A refuted claim is no failure of the command.
+#[derive(Args, Debug)]
+pub(crate) struct Claims {
+    /// Only these, in full: T3 also means T3.A and T3.E
+    pub(crate) id: Vec<String>,
+
+    /// Write a page about them into this file, and its drawings into the folder of that name beside it
+    #[arg(long, value_name = "FILE")]
+    pub(crate) markdown: Option<PathBuf>,
 }
 
 /// All algorithms side by side: published costs beside measured ones.

@@ -26,6 +26,7 @@ fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     match command {
         Command::Sim(chosen) => sim::run(&Named::new(&chosen.algorithm)?, &chosen.run, terminal),
         Command::Check(chosen) => check::run(&Named::new(&chosen.algorithm)?, &chosen.run, terminal),
+        Command::Claims(claims) => command::claims::run(&claims, terminal),
         Command::Replay(arguments) => replay::run_named(&arguments, terminal),
         Command::Scenarios(arguments) => scenarios::run(&arguments, terminal),
         Command::Compare(compare) => command::compare::run(&compare, terminal),

@@ -9,6 +9,7 @@
 //! | [`world`], [`network`], [`application`] | the processes; the channels between them; what their applications do |
 //! | [`property`] | what is demanded of a run, one small automaton each |
 //! | [`observer`], [`cost`], [`distribution`] | who watches a run; what it costs; how that is summed up |
+//! | [`claims`] | what the literature claims, judged |
 //! | [`exercise`] | algorithms that are wrong in one place, and the question how that shows |
 //! | [`compare`] | all algorithms side by side, published and measured |
 //! | [`report`] | what came of it, for programs |
@@ -21,6 +22,7 @@
 
 pub mod agenda;
 pub mod application;
+pub mod claims;
 #[cfg(feature = "command")]
 pub mod command;
 pub mod compare;

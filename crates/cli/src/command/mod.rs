@@ -1,6 +1,7 @@
 //! One file a command.
 
 pub(crate) mod algorithms;
+pub(crate) mod claims;
 pub(crate) mod compare;
 pub(crate) mod definitions;
 pub(crate) mod exercise;

@@ -23,6 +23,9 @@
 //! finitely many; so the smallest gets all its votes. **Not in order** (ME3):
 //! who has all the votes enters, even if a smaller request is still on its way to the voters.
 //!
+//! With `votes=kept`, requests are queued by time, as lectures put it in one sentence, but no vote is asked back: then
+//! three that ask at once wait for each other as before.
+//!
 //! **Fence**: one more than the largest number among the votes. Every message carries its sender's clock, and a
 //! release that of the entry, so the voter that two sets share has seen the earlier entry's number before it votes
 //! again. No crash is survived: a voter that comes back has forgotten.
@@ -37,7 +40,7 @@ use core::convert::Infallible;
 use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output, SETS};
-use crate::catalog::{Entry, Family, Measure, Property, Published};
+use crate::catalog::{Choice, Entry, Family, Measure, OptionSpec, Property, Published, Values};
 use crate::clock::{Fence, LamportClock, Number, Timestamp};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Process};
@@ -48,6 +51,8 @@ use crate::setting::Setting;
 pub struct MaekawaDeadlockFree {
     me: Id,
     voters: Vec<Id>,
+    /// Whether it asks a vote back for an earlier request.
+    recalls: bool,
     clock: LamportClock,
     phase: Phase,
     /// Whom our vote was given to.
@@ -138,7 +143,18 @@ impl Mutex for MaekawaDeadlockFree {
             Published::exactly(Measure::ClientDelay, "A, B, E", "2", |_| 2.0),
             Published::exactly(Measure::SyncDelay, "A, B, E", "2", |_| 2.0),
         ],
-        options: &[SETS],
+        options: &[
+            SETS,
+            OptionSpec {
+                key: "votes",
+                values: Values::OneOf(&[
+                    Choice::plain("recalled"),
+                    Choice { name: "kept", forfeits: &[Property::Progress] },
+                ]),
+                default: "recalled",
+                meaning: "whether a vote given to a later request is asked back, or requests are only queued by time",
+            },
+        ],
         ..Entry::new("maekawa-deadlock-free", Family::Mutex)
     };
 
@@ -146,6 +162,7 @@ impl Mutex for MaekawaDeadlockFree {
         MaekawaDeadlockFree {
             me: setting.me,
             voters: setting.group.voting_sets.of(setting.me),
+            recalls: setting.group.options.choice("votes") == "recalled",
             clock: LamportClock::default(),
             phase: Phase::Released,
             vote: None,
@@ -220,7 +237,7 @@ impl MaekawaDeadlockFree {
             return self.tell(theirs, Subject::Fail, effects);
         }
         let (voted, inquired) = (vote.request, core::mem::replace(&mut vote.inquired, true));
-        if !inquired {
+        if !inquired && self.recalls {
             self.tell(voted, Subject::Inquire, effects);
         }
         // Sanders' correction: who was to be next is not any more. If it came after the vote it has been told already.

@@ -17,7 +17,8 @@
 //! after it has left. **Live**: timestamps are totally ordered, so the smallest request is put off by nobody. **In
 //! order** (ME3): every message carries the highest number its sender has seen, and so does an application's stamp, so
 //! a request that happened after another has a larger number. (The paper's replies are bare: `replies=bare`. Then a
-//! request can overtake one that happened before it.)
+//! request can overtake one that happened before it. The prose of "Distributed Algorithms Part II" lets the later of
+//! two requests go first, against its own pseudocode: `first=later`. Then two can be inside.)
 //!
 //! **Fence**: the request's own timestamp. Everybody who granted it has seen it, so every later request is larger, and
 //! entries follow timestamps. No crash is survived: who comes back has forgotten its clock.
@@ -40,6 +41,8 @@ pub struct RicartAgrawala {
     n: u32,
     /// Whether replies carry no number, as in the paper.
     bare: bool,
+    /// Whether a later request than one\'s own is let go first.
+    later_first: bool,
     clock: LamportClock,
     phase: Phase,
     /// Who is owed a reply when we have left.
@@ -99,15 +102,34 @@ impl Mutex for RicartAgrawala {
             Published::exactly(Measure::ExitDelay, "B", "0.5", |_| 0.5),
             Published::exactly(Measure::SyncDelay, "A, B, E", "1", |_| 1.0),
         ],
-        options: &[OptionSpec {
-            key: "replies",
-            values: Values::OneOf(&[
-                Choice::plain("numbered"),
-                Choice { name: "bare", forfeits: &[Property::RequestOrder] },
-            ]),
-            default: "numbered",
-            meaning: "whether replies carry the highest number seen, or nothing, as in the paper",
-        }],
+        options: &[
+            OptionSpec {
+                key: "replies",
+                values: Values::OneOf(&[
+                    Choice::plain("numbered"),
+                    Choice { name: "bare", forfeits: &[Property::RequestOrder] },
+                ]),
+                default: "numbered",
+                meaning: "whether replies carry the highest number seen, or nothing, as in the paper",
+            },
+            OptionSpec {
+                key: "first",
+                values: Values::OneOf(&[
+                    Choice::plain("earlier"),
+                    Choice {
+                        name: "later",
+                        forfeits: &[
+                            Property::MutualExclusion,
+                            Property::Progress,
+                            Property::RequestOrder,
+                            Property::Fencing,
+                        ],
+                    },
+                ]),
+                default: "earlier",
+                meaning: "which of two requests is let go first: the later one, as in the prose of a lecture, is wrong",
+            },
+        ],
         ..Entry::new("ricart-agrawala", Family::Mutex)
     };
 
@@ -116,6 +138,7 @@ impl Mutex for RicartAgrawala {
             me: setting.me,
             n: setting.n(),
             bare: setting.group.options.choice("replies") == "bare",
+            later_first: setting.group.options.choice("first") == "later",
             clock: LamportClock::default(),
             phase: Phase::Released,
             deferred: IdSet::new(),
@@ -168,7 +191,7 @@ impl RicartAgrawala {
         self.clock.observe(number);
         let ahead = match self.phase {
             Phase::Released => false,
-            Phase::Wanted { request, .. } => request < Timestamp::new(number, from),
+            Phase::Wanted { request, .. } => (request < Timestamp::new(number, from)) != self.later_first,
             Phase::Held { .. } => true,
         };
         if !ahead {

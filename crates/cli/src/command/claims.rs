@@ -1,0 +1,149 @@
+//! `quorate claims`: what the literature says, judged.
+
+use std::fmt::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use quorate_core::catalog::DOCUMENTS;
+use quorate_lab::claims::page::{page, summary};
+use quorate_lab::claims::{Court, Ruling, SECTIONS, Verdict, chosen};
+use quorate_lab::conversation::sentence;
+
+use crate::arguments::Claims;
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, styled};
+
+/// A run of more records than this is not told in full, if it was not asked for by name.
+const LONGEST_CONVERSATION: usize = 60;
+
+pub(crate) fn run(arguments: &Claims, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let claims = chosen(&arguments.id).map_err(|unknown| Failure::Usage(unknown.to_string()))?;
+    let mut court = Court::new();
+    let mut bar = terminal.progress(claims.len() as u64, "claims");
+    let mut rulings = Vec::new();
+    for claim in claims {
+        bar.set(rulings.len() as u64, claim.id);
+        rulings.push(court.judge(claim));
+    }
+    drop(bar);
+    if let Some(path) = &arguments.markdown {
+        write(path, &rulings)?;
+    }
+    if terminal.is_json() {
+        terminal.print_json(&rulings.iter().map(Ruling::json).collect::<Vec<_>>())?;
+    } else if arguments.id.is_empty() {
+        terminal.print(&overview(&rulings))?;
+    } else {
+        terminal.print(&rulings.iter().map(in_full).collect::<Vec<_>>().join("\n"))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes the page, and its drawings into the folder of the same name beside it.
+fn write(path: &Path, rulings: &[Ruling]) -> Result<(), Failure> {
+    let page = page(rulings);
+    let folder = path.with_extension("");
+    let put = |path: &Path, text: &str| {
+        std::fs::write(path, text).map_err(|error| Failure::File { path: path.display().to_string(), error })
+    };
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::File { path: folder.display().to_string(), error })?;
+    put(path, &page.text)?;
+    page.drawings.iter().try_for_each(|(name, drawing)| put(&folder.join(name), drawing))
+}
+
+fn overview(rulings: &[Ruling]) -> String {
+    let mut text = String::new();
+    for (letters, title) in SECTIONS {
+        let mut table = Table::new(4);
+        let mut any = false;
+        for ruling in rulings.iter().filter(|ruling| ruling.claim.id.starts_with(|letter| letters.contains(letter))) {
+            let claim = &ruling.claim;
+            table.row([
+                claim.id.to_string(),
+                coloured(&ruling.verdict),
+                claim.documents.into(),
+                claim.statement.into(),
+            ]);
+            any = true;
+        }
+        if any {
+            // Writing to a string cannot fail.
+            let _ = writeln!(text, "{}\n{}", styled(HEADING, title), table.render());
+        }
+    }
+    let _ = writeln!(text, "{}\n", styled(HEADING, "What does not simply hold, and why"));
+    for ruling in rulings.iter().filter(|ruling| matches!(ruling.verdict, Verdict::Conditional(_) | Verdict::Refuted)) {
+        let _ = writeln!(text, "{} {}", ruling.claim.id, ruling.verdict);
+        text.push_str(&evidence(ruling));
+    }
+    let _ = writeln!(text, "\n{}", summary(rulings));
+    for (letter, title) in DOCUMENTS {
+        let _ = writeln!(text, "{letter}: {title}");
+    }
+    text.push_str("quorate claims ID … shows everything about a claim, the run that decided it included\n");
+    text
+}
+
+fn coloured(verdict: &Verdict) -> String {
+    match verdict {
+        Verdict::Holds => styled(GOOD, "holds"),
+        Verdict::Conditional(_) => styled(BAD, "conditional"),
+        Verdict::Refuted => styled(BAD, "refuted"),
+        Verdict::Definition(_) | Verdict::NotYet(_) => styled(DIM, verdict.name()),
+    }
+}
+
+fn evidence(ruling: &Ruling) -> String {
+    let mut text: String = ruling.evidence.iter().map(|sentence| format!("    {sentence}\n")).collect();
+    if let Some(command) = ruling.commands.first() {
+        let _ = writeln!(text, "    $ {command}");
+    }
+    text
+}
+
+fn in_full(ruling: &Ruling) -> String {
+    let Ruling { claim, verdict, evidence, commands, exhibit } = ruling;
+    let mut text = format!("{} {} ({})\n", styled(HEADING, claim.id), claim.statement, claim.documents);
+    let style = if *verdict == Verdict::Holds { GOOD } else { HEADING };
+    let _ = writeln!(text, "{}\n", styled(style, &verdict.to_string()));
+    for sentence in evidence {
+        let _ = writeln!(text, "  {sentence}");
+    }
+    for command in commands {
+        let _ = writeln!(text, "  $ {command}");
+    }
+    if let Some(exhibit) = exhibit.as_ref().filter(|exhibit| exhibit.records.len() <= LONGEST_CONVERSATION) {
+        let _ = writeln!(text, "\n  {}, {} processes: {}", exhibit.algorithm, exhibit.n, exhibit.why);
+        for (place, record) in exhibit.records.iter().enumerate() {
+            let (who, what) = (record.process, sentence(record.process, &record.what));
+            let _ = writeln!(text, "  {:>3}  {who}  {what}", place + 1);
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+    use quorate_lab::claims::command_line;
+
+    use crate::arguments::{Arguments, Command};
+
+    /// The page lists the commands that reproduce each verdict. They are accepted, and mean what they were made from.
+    #[test]
+    fn the_commands_of_the_page_are_commands() {
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/claims.md")).unwrap();
+        let lines: Vec<_> = page.lines().filter(|line| line.starts_with("quorate ")).collect();
+        assert!(lines.len() > 100, "{}", lines.len());
+        for line in lines {
+            let read = Arguments::try_parse_from(line.split_whitespace()).unwrap_or_else(|why| panic!("{line}: {why}"));
+            match read.command {
+                Command::Check(check) => {
+                    assert_eq!(command_line::check(&check.algorithm, &check.run.exploration()), line);
+                }
+                Command::Sim(sim) => assert_eq!(command_line::sim(&sim.algorithm, &sim.run.experiment()), line),
+                _ => {}
+            }
+        }
+    }
+}

@@ -1,0 +1,57 @@
+//! What is said of all algorithms.
+
+use super::court::{delta, experiment, explored, number};
+use super::{Claim, Court, Verdict};
+use crate::application::{ClientPlan, Workload};
+use crate::experiment::Experiment;
+use crate::explore::Exploration;
+use crate::explore::goal::Goal;
+use crate::stage::Bounds;
+
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "F1",
+        documents: "E",
+        statement: "None of the algorithms survives the loss of a message.",
+        judge: |court| {
+            let lossy = Exploration { bounds: Bounds { losses: 1, ..Bounds::default() }, ..explored(3, 1) };
+            let mut none = true;
+            for algorithm in ["central", "token-ring", "lamport", "ricart-agrawala", "maekawa"] {
+                none &= court.breaks(algorithm, &lossy, Goal::DeadlockFreedom);
+            }
+            Verdict::of(none)
+        },
+    },
+    Claim {
+        id: "F3",
+        documents: "E",
+        statement: "Throughput is 1/(E + SD): one entry in the time inside and the synchronization delay.",
+        judge: throughput,
+    },
+];
+
+fn throughput(court: &mut Court) -> Verdict {
+    let mut agree = |workload: &Workload| {
+        let (mut all, mut shown) = (true, Vec::new());
+        for algorithm in ["central", "token-ring", "suzuki-kasami", "lamport", "ricart-agrawala"] {
+            for inside in [0.5, 1.0, 5.0] {
+                let time_inside = delta(inside);
+                let clients =
+                    ClientPlan { workload: workload.clone(), entries: 200, time_inside, ..ClientPlan::default() };
+                let run = court.run(algorithm, &Experiment { clients, ..experiment(5) });
+                let costs = &run.report.outcome.costs;
+                let (real, predicted) = (costs.throughput.unwrap_or(0.0), costs.throughput_predicted.unwrap_or(0.0));
+                all &= (real - predicted).abs() < 0.01 * predicted;
+                if inside == 1.0 {
+                    shown.push(format!("{algorithm} {} by {}", number(real), number(predicted)));
+                }
+            }
+        }
+        let when =
+            if *workload == Workload::Contended { "everybody always wants to enter" } else { "few want to enter" };
+        court.say(format!("entries per δ and 1/(E + SD), n = 5, E = 1 δ, {when}: {}", shown.join(", ")));
+        all
+    };
+    let (contended, idle) = (agree(&Workload::Contended), agree(&Workload::Poisson(0.01)));
+    Verdict::only_if("somebody is always waiting", contended, idle)
+}

@@ -1,0 +1,203 @@
+//! The central server.
+
+use quorate_core::catalog;
+use quorate_core::trace::What;
+
+use super::costs::{Meter, SIZES, agrees, asking};
+use super::court::{delta, experiment, explored, number, p};
+use super::order::{keeps_order, with_pokes, without};
+use super::{Claim, Court, Verdict};
+use crate::application::ClientPlan;
+use crate::experiment::Experiment;
+use crate::explore::Exploration;
+use crate::explore::goal::Goal;
+use crate::simulate::Fault;
+use crate::stage::wish::Times;
+
+const ME: &str = "central";
+
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "C1",
+        documents: "A, C, D, E",
+        statement: "It is safe (ME1) and live (ME2).",
+        judge: |court| {
+            let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::StarvationFreedom];
+            let once = court.holds(ME, &explored(4, 1), &goals);
+            let endless = Exploration { times: Times::Endless, ..explored(4, 1) };
+            Verdict::of(court.holds(ME, &endless, &goals) && once)
+        },
+    },
+    Claim {
+        id: "C2",
+        documents: "A, C, E",
+        statement: "It does not serve requests in the order in which they happened (ME3).",
+        judge: |court| {
+            let told = with_pokes(explored(3, 1), 1);
+            let alone = keeps_order(court, ME, &[explored(3, 1), explored(3, 2)]);
+            let in_order = keeps_order(court, ME, &[told]);
+            court.say(format!(
+                "only an application's own message can bring two requests into an order here: without one, ME3 {}",
+                if alone { "holds" } else { "is broken, too" }
+            ));
+            Verdict::of(!in_order)
+        },
+    },
+    Claim {
+        id: "C3",
+        documents: "A, B, E",
+        statement: "An entry takes 2 messages and an exit 1, so a use takes 3.",
+        judge: |court| {
+            let enter = agrees(court, ME, Meter::ToEnter, "2", |_| 2.0);
+            let exit = agrees(court, ME, Meter::ToExit, "1", |_| 1.0);
+            let both = agrees(court, ME, Meter::Messages, "3", |_| 3.0);
+            Verdict::of(enter && exit && both)
+        },
+    },
+    Claim {
+        id: "C4.E",
+        documents: "E",
+        statement: "Entering delays the client by a round trip, leaving not at all.",
+        judge: |court| delays(court, "0", |_| 0.0),
+    },
+    Claim {
+        id: "C4.A",
+        documents: "A",
+        statement: "Entering delays the client by 2 messages, leaving by 1.",
+        judge: |court| delays(court, "1", |_| 1.0),
+    },
+    Claim {
+        id: "C4.B",
+        documents: "B",
+        statement: "Entering delays the client by 2δ, leaving by half a δ.",
+        judge: |court| delays(court, "0.5", |_| 0.5),
+    },
+    Claim {
+        id: "C5",
+        documents: "A, B, E",
+        statement: "From an exit to the next entry it takes 2 messages, a round trip.",
+        judge: |court| Verdict::of(agrees(court, ME, Meter::SyncDelay, "2", |_| 2.0)),
+    },
+    Claim {
+        id: "C6",
+        documents: "D",
+        statement: "Nobody starves, for the coordinator serves first who comes first.",
+        judge: |court| {
+            let endless = Exploration { times: Times::Endless, ..explored(4, 1) };
+            Verdict::of(court.holds(ME, &endless, &[Goal::StarvationFreedom]))
+        },
+    },
+    Claim {
+        id: "C7",
+        documents: "A",
+        statement: "The crash of the coordinator blocks everybody, and so does that of the holder.",
+        judge: crashes_block,
+    },
+    Claim {
+        id: "C8",
+        documents: "E",
+        statement: "The crash of a client that neither holds nor waits is harmless.",
+        judge: |court| {
+            let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom];
+            let before = court.holds(ME, &without(explored(4, 2), &[4]), &goals);
+            let mut after = true;
+            for entries in 1..=3 {
+                // Process 2 has left for good when it crashes.
+                let faults = vec![Fault::Crash(p(2), delta(4.0))];
+                let list: Vec<_> = [(2, 0.0), (3, 0.5), (4, 1.0)][..entries].to_vec();
+                let run = court.run(ME, &Experiment { faults, ..asking(4, &list) });
+                after &= run.entries().len() == entries;
+            }
+            court
+                .say(format!("in {} runs in which a client crashes after it has left, all others enter", court.runs()));
+            Verdict::of(before && after)
+        },
+    },
+    Claim { id: "C9", documents: "C, E", statement: "The coordinator is a bottleneck.", judge: bottleneck },
+    Claim {
+        id: "C10",
+        documents: "C, D",
+        statement: "The coordinator is chosen by an election.",
+        judge: |court| {
+            let entry = catalog::entry(ME).expect("it is in the catalogue");
+            let fixed = entry.coordinator.is_some();
+            let goal = Goal::DeadlockFreedom;
+            let crash = Exploration { detector: Some(true), ..without(explored(3, 1), &[1]) };
+            if court.holds(ME, &crash, &[goal]) && !fixed {
+                return Verdict::Holds;
+            }
+            Verdict::NotYet("process 1 is the coordinator, and nobody takes its place".into())
+        },
+    },
+    Claim {
+        id: "C11",
+        documents: "E",
+        statement: "An example: p3 holds, p4 and then p2 wait; p3 leaves, and p4 enters.",
+        judge: |court| {
+            let experiment = asking(4, &[(3, 0.0), (4, 0.25), (2, 0.5)]);
+            let run = court.run(ME, &experiment);
+            let order: Vec<_> = run.entries().into_iter().map(|(id, _)| id).collect();
+            court.say(format!("they enter in the order {order:?}"));
+            court.show_run(ME, &experiment, &run, "p4 enters when p3 has left, then p2");
+            Verdict::of(order == [3, 4, 2])
+        },
+    },
+];
+
+fn delays(court: &mut Court, formula: &str, exit: fn(f64) -> f64) -> Verdict {
+    let entry = agrees(court, ME, Meter::ClientDelay, "2", |_| 2.0);
+    let left = agrees(court, ME, Meter::ExitDelay, formula, exit);
+    Verdict::of(entry && left)
+}
+
+/// The coordinator is dead from the beginning, or crashes at some moment; or who is inside does.
+fn crashes_block(court: &mut Court) -> Verdict {
+    let dead = court.breaks(ME, &without(explored(3, 1), &[1]), Goal::DeadlockFreedom);
+    let mut blocked = true;
+    for half in 0..8 {
+        let (at, clients) = (delta(f64::from(half) / 2.0), ClientPlan { entries: 40, ..ClientPlan::default() });
+        let faults = vec![Fault::Crash(p(1), at)];
+        let run = court.run(ME, &Experiment { faults, clients, ..experiment(4) });
+        // Whoever was let in before may still enter.
+        blocked &=
+            run.report.outcome.costs.entries < 40 && run.entries().iter().all(|(_, when)| *when <= at + delta(1.0));
+    }
+    let inside =
+        Experiment { faults: vec![Fault::Crash(p(2), delta(2.5))], ..asking(4, &[(2, 0.0), (3, 1.0), (4, 1.0)]) };
+    let run = court.run(ME, &inside);
+    let entered: Vec<_> = run.entries().into_iter().map(|(id, _)| id).collect();
+    let crashed_inside = run.moments(|what| *what == What::Leaving).is_empty() && entered == [2];
+    court.say(format!(
+        "the coordinator crashes at 8 moments of a run: nobody enters more than a δ later: {blocked}; \
+         p2 crashes inside: p3 and p4 never enter: {crashed_inside}"
+    ));
+    Verdict::of(dead && blocked && crashed_inside)
+}
+
+/// Every message is one of the coordinator's, however many clients there are; where nobody is special, the share of
+/// each falls with their number.
+fn bottleneck(court: &mut Court) -> Verdict {
+    let share = |court: &mut Court, algorithm: &'static str, n: u32| {
+        let clients = ClientPlan { entries: 3 * u64::from(n), ..ClientPlan::default() };
+        let run = court.run(algorithm, &Experiment { clients, ..experiment(n) });
+        let handled = run.records.iter().filter_map(|record| match record.what {
+            What::Sent { to, .. } => Some((record.process, to)),
+            _ => None,
+        });
+        let ends: Vec<_> = handled.collect();
+        let busiest = (1..=n).map(|id| ends.iter().filter(|(from, to)| *from == p(id) || *to == p(id)).count()).max();
+        busiest.unwrap_or(0) as f64 / ends.len().max(1) as f64
+    };
+    let mut all = true;
+    for n in SIZES {
+        let (central, spread) = (share(court, ME, n), share(court, "ricart-agrawala", n));
+        all &= central == 1.0 && (spread < central || n == 2);
+        let percent = |share: f64| number((share * 1000.0).round() / 10.0);
+        court.say(format!(
+            "n = {n}: the busiest process sends or gets {} % of all messages, in ricart-agrawala {} %",
+            percent(central),
+            percent(spread)
+        ));
+    }
+    Verdict::of(all)
+}

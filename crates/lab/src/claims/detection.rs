@@ -1,0 +1,152 @@
+//! Failure detection.
+
+use quorate_core::catalog::Property;
+use quorate_core::setting::Timing;
+use quorate_core::trace::{Opinion, What};
+
+use super::court::{delta, experiment, explored, number, p};
+use super::{Claim, Court, Verdict};
+use crate::experiment::Experiment;
+use crate::explore::Exploration;
+use crate::explore::goal::Goal;
+use crate::network::Delay;
+use crate::simulate::Fault;
+use crate::stage::Bounds;
+use crate::time::{DELTA, in_delta};
+
+const ME: &str = "heartbeat";
+
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "H1",
+        documents: "A",
+        statement: "Everybody sends a beat every T; who is silent for longer than T + D is taken for dead.",
+        judge: rule,
+    },
+    Claim {
+        id: "H2",
+        documents: "A",
+        statement: "Where the delay D is known, that is right: no live process is taken for dead, and every dead one is \
+                    found.",
+        judge: known_delay,
+    },
+    Claim {
+        id: "H3.small",
+        documents: "A",
+        statement: "Where D is guessed too small, the living are reported dead.",
+        judge: |court| {
+            let (small, _) = guess(court, 1.0);
+            let (large, _) = guess(court, 50.0);
+            Verdict::of(small > 0 && large == 0)
+        },
+    },
+    Claim {
+        id: "H3.large",
+        documents: "A",
+        statement: "Where D is guessed too large, the dead are reported alive for long.",
+        judge: |court| {
+            let found = [5.0, 50.0, 500.0].map(|bound| guess(court, bound).1);
+            Verdict::of(found.windows(2).all(|pair| pair[1] > 5.0 * pair[0]))
+        },
+    },
+    Claim {
+        id: "H3.suspect",
+        documents: "A",
+        statement: "In an asynchronous system a crash can only be suspected.",
+        judge: |court| {
+            let run = court.run(ME, &guessed(50.0));
+            let opinions =
+                |kind| run.moments(|what| matches!(what, What::Opinion { opinion, .. } if *opinion == kind)).len();
+            let (suspected, failed) = (opinions(Opinion::Suspected), opinions(Opinion::Failed));
+            court.say(format!("a crash is suspected {suspected} times, and declared {failed} times"));
+            let wrong = Exploration { timing: Some(Timing::Asynchronous), ..explored(3, 1) };
+            Verdict::of(court.breaks(ME, &wrong, Goal::Accuracy) && suspected > 0 && failed == 0)
+        },
+    },
+    Claim {
+        id: "H4",
+        documents: "C",
+        statement: "Unreliable detectors answer *unsuspected* or *suspected*, reliable ones *unsuspected* or *failed*.",
+        judge: |court| {
+            court.cite("quorate algorithms heartbeat");
+            // All answers there are; another would not compile.
+            let kind = |opinion: Opinion| match opinion {
+                Opinion::Unsuspected => "either kind",
+                Opinion::Suspected => "unreliable",
+                Opinion::Failed => "reliable",
+            };
+            for opinion in [Opinion::Unsuspected, Opinion::Suspected, Opinion::Failed] {
+                court.say(format!("{opinion:?}: {}", kind(opinion)));
+            }
+            Verdict::Definition("quorate_core::trace::Opinion".into())
+        },
+    },
+];
+
+/// From the records of a run: how far apart beats are, and after which silence who crashed is taken for dead.
+fn rule(court: &mut Court) -> Verdict {
+    let example = Experiment { faults: vec![Fault::Crash(p(3), delta(12.5))], ..experiment(3) };
+    let run = court.run(ME, &example);
+    let beats = run.moments(|what| matches!(what, What::Sent { to, .. } if *to == p(1)));
+    let of_2: Vec<_> = beats.iter().filter(|(id, _)| *id == 2).map(|(_, at)| *at).collect();
+    let every = of_2.windows(2).all(|pair| pair[1] - pair[0] == 5 * DELTA);
+    let mut last = run.records.iter().filter_map(|record| match record.what {
+        What::Received { from, .. } if from == p(3) && record.process == p(1) => Some(record.at),
+        _ => None,
+    });
+    let dead = run.moments(|what| matches!(what, What::Opinion { of, opinion: Opinion::Failed } if *of == p(3)));
+    let silence = dead.iter().find(|(id, _)| *id == 1).zip(last.next_back()).map(|((_, at), last)| at - last);
+    court.say(format!(
+        "D = 1 δ and T = 5 δ: beats are 5 δ apart: {every}; p3 is taken for dead {} δ after its last beat was heard",
+        silence.map_or("never".into(), |silence| number(in_delta(silence)))
+    ));
+    // One tick more, so that a beat in time is in time.
+    Verdict::of(every && silence == Some(6 * DELTA + 1))
+}
+
+fn known_delay(court: &mut Court) -> Verdict {
+    let crash = Exploration { bounds: Bounds { crashes: 1, ..Bounds::default() }, ..explored(3, 1) };
+    let explored = court.holds(ME, &crash, &[Goal::Accuracy, Goal::Completeness]);
+    let runs = |court: &mut Court, drift_ppm| {
+        let mut right = 0;
+        for seed in 1..=20 {
+            let faults = vec![Fault::Crash(p(3), delta(50.0))];
+            let world =
+                Experiment { seed, faults, drift_ppm, delay: Delay::Uniform(DELTA / 100, DELTA), ..experiment(3) };
+            let run = court.run(ME, &world);
+            let outcome = &run.report.outcome;
+            right += u32::from(!outcome.violated(Property::Accuracy) && !outcome.violated(Property::Completeness));
+            if let (true, 1) = (outcome.violated(Property::Accuracy), seed) {
+                court.show_run(ME, &world, &run, "clocks that run at different speeds make a beat late");
+            }
+        }
+        court.say(format!("clocks off by up to {drift_ppm} parts per million: {right} of 20 simulated runs are right"));
+        right == 20
+    };
+    let (same_speed, drifting) = (runs(court, 0), runs(court, 100_000));
+    Verdict::only_if(
+        "clocks run at the same speed, or the deadline allows for their drift",
+        explored && same_speed,
+        drifting,
+    )
+}
+
+/// Delays without a bound, of which the processes guess one.
+fn guessed(bound: f64) -> Experiment {
+    let faults = vec![Fault::Crash(p(3), delta(100.0))];
+    Experiment { faults, delay: Delay::Exponential(DELTA), bound: Some(delta(bound)), ..experiment(3) }
+}
+
+/// How often a live process is suspected, and how long it takes to find a dead one.
+fn guess(court: &mut Court, bound: f64) -> (u64, f64) {
+    let run = court.run(ME, &guessed(bound));
+    let detection = &run.report.outcome.detection;
+    let found = detection.detection_time.summary(DELTA as f64).map_or(f64::INFINITY, |time| time.mean);
+    court.say(format!(
+        "delays of 1 δ on average, guessed to be at most {} δ: {} false suspicions, and a crash is found after {} δ",
+        number(bound),
+        detection.false_suspicions,
+        number(found)
+    ));
+    (detection.false_suspicions, found)
+}

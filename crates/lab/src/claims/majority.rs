@@ -1,0 +1,140 @@
+//! Majority voting.
+
+use std::num::NonZeroU64;
+
+use super::costs::asking;
+use super::court::{explored, number};
+use super::{Claim, Court, Verdict};
+use crate::explore::Exploration;
+use crate::explore::goal::Goal;
+use crate::stage::Bounds;
+use crate::violation::Voting;
+
+const ME: &str = "majority";
+
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "D1",
+        documents: "D",
+        statement: "The resource has N coordinators, and m > N/2 of their votes let a process in.",
+        judge: |court| {
+            court.cite("quorate violation --coordinators 16 --votes 9 --uptime 1h --reset 30s");
+            let refused = (1..=16).filter(|&votes| Voting::new(16, votes, 1, 0).is_err()).count();
+            court.say(format!("of 16 coordinators, {refused} numbers of votes from 1 on are refused as too few"));
+            Verdict::Definition("quorate_core::mutex::Majority; quorate_lab::violation::Voting::new".into())
+        },
+    },
+    Claim {
+        id: "D2",
+        documents: "D",
+        statement: "A coordinator that has already voted says so to who asks.",
+        judge: |court| {
+            let run = court.run(ME, &asking(3, &[(1, 0.0), (2, 0.25), (3, 0.5)]));
+            court.say(format!("three ask at about the same time: {} are refused a vote", run.sent("refuse").len()));
+            Verdict::Definition("quorate_core::mutex::Majority: the message `refuse`".into())
+        },
+    },
+    Claim {
+        id: "D3",
+        documents: "D",
+        statement: "A coordinator that crashes is back at once and has forgotten its vote, so that it may vote again.",
+        judge: |court| {
+            let crash = |restarts| {
+                let bounds = Bounds { crashes: 1, restarts, timeouts: Some(0), ..Bounds::default() };
+                Exploration { bounds, ..explored(3, 1) }
+            };
+            let lasting = court.holds(ME, &crash(0), &[Goal::MutualExclusion]);
+            let forgetful = court.breaks(ME, &crash(1), Goal::MutualExclusion);
+            Verdict::of(lasting && forgetful)
+        },
+    },
+    Claim {
+        id: "D4",
+        documents: "D",
+        statement: "It is correct while fewer than m − N/2 of the m voters have forgotten.",
+        judge: |court| {
+            court.cite("quorate violation --coordinators 16 --votes 9 --uptime 1h --reset 30s");
+            let (mut cases, mut safe, mut tight) = (0, true, 0);
+            for coordinators in 1..=64 {
+                for votes in coordinators / 2 + 1..=coordinators {
+                    let voting = voting(coordinators, votes, 120, 1);
+                    // The second needs this many of those that have not voted for the first, or have forgotten.
+                    let least = votes - (coordinators - votes);
+                    cases += 1;
+                    safe &= voting.forgotten_needed_by_formula() <= least && least == voting.forgotten_needed();
+                    tight += u32::from(voting.forgotten_needed_by_formula() == least);
+                }
+            }
+            court.say(format!(
+                "N = 1 to 64, all majorities m, {cases} cases: a second process gets in only if 2m − N have forgotten, \
+                 which is never fewer than m − N/2, and the same number in {tight} cases"
+            ));
+            let none = Exploration { bounds: Bounds { timeouts: Some(0), ..Bounds::default() }, ..explored(3, 1) };
+            Verdict::of(court.holds(ME, &none, &[Goal::MutualExclusion]) && safe)
+        },
+    },
+    Claim {
+        id: "D5",
+        documents: "D",
+        statement: "With p = Δt/T, exactly k of m voters are reset with probability C(m,k) pᵏ (1−p)ᵐ⁻ᵏ, and two get in \
+                    when k ≥ m − N/2.",
+        judge: threshold,
+    },
+    Claim {
+        id: "D6",
+        documents: "D",
+        statement: "For N = 16, m = 9, T = 1 hour and Δt = 30 s the probability of a violation is below 10⁻¹⁸.",
+        judge: |court| {
+            court.cite("quorate violation --coordinators 16 --votes 9 --uptime 1h --reset 30s");
+            let voting = voting(16, 9, 120, 1);
+            let simulated = voting.simulate(TRIALS, 1, &mut |_| {});
+            court.say(format!(
+                "the document's formula gives {}, the exact probability is {}, and in {} simulated trials it was {}",
+                number(voting.formula()),
+                number(voting.exact()),
+                simulated.trials,
+                number(simulated.probability)
+            ));
+            Verdict::of(voting.formula() < 1e-18 && voting.exact() < 1e-18)
+        },
+    },
+];
+
+const TRIALS: NonZeroU64 = NonZeroU64::new(100_000).expect("it is not zero");
+
+fn voting(coordinators: u32, votes: u32, uptime: u64, reset: u64) -> Voting {
+    Voting::new(coordinators, votes, uptime, reset).expect("claims ask for majorities")
+}
+
+/// Where the document's threshold is the one that the algorithm has.
+fn threshold(court: &mut Court) -> Verdict {
+    court.cite("quorate violation --coordinators 5 --votes 3 --uptime 10s --reset 3s");
+    court.cite("quorate violation --coordinators 16 --votes 9 --uptime 10s --reset 3s");
+    let (mut smallest_odd, mut always) = (true, true);
+    for coordinators in 1..=64u32 {
+        for votes in coordinators / 2 + 1..=coordinators {
+            let voting = voting(coordinators, votes, 10, 3);
+            let same = voting.forgotten_needed_by_formula() == voting.forgotten_needed();
+            always &= same;
+            smallest_odd &= same == (coordinators % 2 == 1 && 2 * votes == coordinators + 1);
+        }
+    }
+    let measured = |court: &mut Court, coordinators, votes| {
+        let voting = voting(coordinators, votes, 10, 3);
+        let simulated = voting.simulate(TRIALS, 1, &mut |_| {});
+        let (low, high) = simulated.interval;
+        let within = |value: f64| low <= value && value <= high;
+        court.say(format!(
+            "N = {coordinators}, m = {votes}, p = 0.3: simulated {} ({} to {}), by the formula {}, with 2m − N {}",
+            number(simulated.probability),
+            number(low),
+            number(high),
+            number(voting.formula()),
+            number(voting.exact())
+        ));
+        (within(voting.formula()), within(voting.exact()))
+    };
+    let (odd, even) = (measured(court, 5, 3), measured(court, 16, 9));
+    let with = smallest_odd && odd.0 && odd.1 && even.1;
+    Verdict::only_if("N is odd and m the smallest majority: else it takes 2m − N who forget", with, always && even.0)
+}

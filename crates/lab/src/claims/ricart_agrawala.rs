@@ -1,0 +1,230 @@
+//! Ricart and Agrawala's algorithm, and its refinements.
+
+use quorate_core::clock::Number;
+use quorate_core::trace::What;
+
+use super::costs::{Meter, SIZES, agrees, asks};
+use super::court::{experiment, explored, number, p};
+use super::order::{keeps_order, with_option, with_pokes, without};
+use super::{Claim, Court, Verdict};
+use crate::application::{ClientPlan, Workload};
+use crate::experiment::Experiment;
+use crate::explore::Exploration;
+use crate::explore::goal::Goal;
+use crate::network::Order;
+
+const ME: &str = "ricart-agrawala";
+const SAFE_AND_LIVE: [Goal; 3] = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::StarvationFreedom];
+
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "R1.safe",
+        documents: "A, C, D, E",
+        statement: "It is safe (ME1) and live (ME2).",
+        judge: |court| {
+            let once = court.holds(ME, &explored(3, 1), &SAFE_AND_LIVE);
+            Verdict::of(court.holds(ME, &explored(3, 2), &SAFE_AND_LIVE) && once)
+        },
+    },
+    Claim {
+        id: "R1.order",
+        documents: "A, C, E",
+        statement: "It serves requests in the order in which they happened (ME3).",
+        judge: in_order,
+    },
+    Claim {
+        id: "R2",
+        documents: "E",
+        statement: "It does not need channels that keep the order of messages.",
+        judge: |court| {
+            let any = |entries| Exploration { order: Some(Order::Any), ..explored(3, entries) };
+            let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::RequestOrder];
+            let once = court.holds(ME, &any(1), &goals);
+            Verdict::of(court.holds(ME, &any(2), &goals) && once)
+        },
+    },
+    Claim {
+        id: "R3.ADE",
+        documents: "A, D, E",
+        statement: "A use takes 2(N−1) messages where nothing is multicast by hardware.",
+        judge: |court| Verdict::of(agrees(court, ME, Meter::Messages, "2(N−1)", |n| 2.0 * (n - 1.0))),
+    },
+    Claim {
+        id: "R3.B",
+        documents: "B",
+        statement: "A use takes 2N−1 messages.",
+        judge: |court| Verdict::of(agrees(court, ME, Meter::Messages, "2N−1", |n| 2.0 * n - 1.0)),
+    },
+    Claim {
+        id: "R3.C",
+        documents: "C",
+        statement: "Leaving can cost N−1 messages.",
+        judge: |court| Verdict::of(agrees(court, ME, Meter::ToExitContended, "N−1", |n| n - 1.0)),
+    },
+    Claim {
+        id: "R4",
+        documents: "A, B, E",
+        statement: "An entry waits for a round trip.",
+        judge: |court| Verdict::of(agrees(court, ME, Meter::ClientDelay, "2", |_| 2.0)),
+    },
+    Claim {
+        id: "R5",
+        documents: "A, B, E",
+        statement: "From an exit to the next entry it takes 1 message.",
+        judge: |court| Verdict::of(agrees(court, ME, Meter::SyncDelay, "1", |_| 1.0)),
+    },
+    Claim {
+        id: "R6",
+        documents: "A, D",
+        statement: "The crash of any process blocks it, for silence looks like refusal.",
+        judge: |court| {
+            let dead: Vec<_> =
+                (1..=3).map(|id| court.breaks(ME, &without(explored(3, 1), &[id]), Goal::DeadlockFreedom)).collect();
+            Verdict::of(dead.into_iter().all(|blocked| blocked))
+        },
+    },
+    Claim {
+        id: "R7",
+        documents: "E",
+        statement: "It survives the crash of a process that neither holds nor has asked, if that one is taken to grant \
+                    everything.",
+        judge: |court| recovers(court, ME, &without(explored(3, 1), &[3])),
+    },
+    Claim {
+        id: "R8",
+        documents: "D",
+        statement: "It survives crashes if every request is answered, by a grant or a denial, and asked again until \
+                    there is an answer or the peer is taken for dead.",
+        judge: |court| recovers(court, ME, &without(explored(3, 1), &[3])),
+    },
+    Claim {
+        id: "R9",
+        documents: "E",
+        statement: "Its authors refined it so that an entry takes N messages in the worst and the common case.",
+        judge: |court| {
+            court.say("their token version of 1983 is the algorithm of Suzuki and Kasami");
+            let alone = agrees(court, "suzuki-kasami", Meter::Messages, "N", |n| n);
+            let most = SIZES.map(|n| most_between_entries(court, "suzuki-kasami", n));
+            let bounded = SIZES.iter().zip(most).all(|(&n, most)| most <= f64::from(n));
+            court.say(format!("between two entries at most {} messages", most.map(number).join(", ")));
+            Verdict::of(alone && bounded)
+        },
+    },
+    Claim {
+        id: "R9b",
+        documents: "Carvalho & Roucairol",
+        statement: "Carvalho and Roucairol's refinement takes 0 to 2(N−1) messages.",
+        judge: |court| {
+            let alone = agrees(court, "roucairol-carvalho", Meter::Messages, "2(N−1)", |n| 2.0 * (n - 1.0));
+            let mut within = true;
+            for n in SIZES {
+                let again = court.run("roucairol-carvalho", &alone_times(n, 2)).report.outcome.costs.messages;
+                let mean = contended(court, "roucairol-carvalho", n);
+                within &= again as f64 == 2.0 * f64::from(n - 1) && mean <= 2.0 * f64::from(n - 1);
+                court.say(format!(
+                    "n = {n}: a second entry costs nothing more than {again}; contended, {}",
+                    number(mean)
+                ));
+            }
+            Verdict::of(alone && within)
+        },
+    },
+    Claim {
+        id: "R9c.prose",
+        documents: "C",
+        statement: "A process answers only requests that are later than its own.",
+        judge: |court| {
+            let later = with_option(explored(3, 1), "first", "later");
+            let safe = !court.breaks(ME, &later, Goal::MutualExclusion);
+            Verdict::of(safe && court.holds(ME, &later, &[Goal::DeadlockFreedom]))
+        },
+    },
+    Claim {
+        id: "R9c.code",
+        documents: "C",
+        statement: "A process that wants to enter puts off requests that are later than its own, and answers earlier \
+                    ones.",
+        judge: |court| {
+            let earlier = with_option(explored(3, 1), "first", "earlier");
+            Verdict::of(court.holds(ME, &earlier, &[Goal::MutualExclusion, Goal::DeadlockFreedom]))
+        },
+    },
+    Claim {
+        id: "R10",
+        documents: "E",
+        statement: "An example: p1 asks at 41, p2 at 34, p3 does not ask: p2 enters, then p1.",
+        judge: |court| {
+            let clock = |id, shown: u64| (p(id), Number::try_from(shown).unwrap_or_default());
+            let clients = ClientPlan { clocks: vec![clock(1, 40), clock(2, 33)], ..asks(&[(1, 0.0), (2, 0.0)]) };
+            let example = Experiment { clients, ..experiment(3) };
+            let run = court.run(ME, &example);
+            let order: Vec<_> = run.entries().into_iter().map(|(id, _)| id).collect();
+            let asked = |from, at| {
+                run.records.iter().any(|record| {
+                    let is = |what: &What| matches!(what, What::Sent { label, .. } if label.number == Some(at));
+                    record.process == p(from) && is(&record.what)
+                })
+            };
+            let as_told = asked(1, 41) && asked(2, 34) && run.moments(|what| *what == What::Wanted).len() == 2;
+            court.say(format!("requests 41 of p1 and 34 of p2, none of p3: {as_told}; entries in the order {order:?}"));
+            court.show_run(ME, &example, &run, "p2's request has the smaller number");
+            Verdict::of(as_told && order == [2, 1])
+        },
+    },
+];
+
+fn in_order(court: &mut Court) -> Verdict {
+    let numbered = [explored(3, 1), with_pokes(explored(3, 1), 1), explored(3, 2), with_pokes(explored(3, 2), 1)];
+    let with = keeps_order(court, ME, &numbered);
+    let bare = |exploration| with_option(exploration, "replies", "bare");
+    let once_bare = court.holds(ME, &bare(explored(3, 1)), &[Goal::RequestOrder]);
+    let twice_bare = !court.breaks(ME, &bare(explored(3, 2)), Goal::RequestOrder);
+    let unstamped = Exploration { unstamped_pokes: true, ..with_pokes(explored(3, 1), 1) };
+    let stampless = !court.breaks(ME, &unstamped, Goal::RequestOrder);
+    court.say(format!(
+        "with bare replies, as in the paper, one entry each shows nothing ({}), two do",
+        if once_bare { "ME3 holds" } else { "ME3 is broken" }
+    ));
+    Verdict::only_if(
+        "replies and the messages of the applications carry the clock, not only requests",
+        with,
+        twice_bare && stampless,
+    )
+}
+
+/// Whether it goes on where a process is dead and everybody is told so; if not, nobody has taught it to yet.
+pub(super) fn recovers(court: &mut Court, algorithm: &'static str, exploration: &Exploration) -> Verdict {
+    let entry = quorate_core::catalog::entry(algorithm).expect("it is in the catalogue");
+    let told = Exploration { detector: Some(true), ..exploration.clone() };
+    match (court.holds(algorithm, &told, &[Goal::MutualExclusion, Goal::DeadlockFreedom]), entry.assumptions.crash_free)
+    {
+        (true, _) => Verdict::Holds,
+        (false, true) => Verdict::NotYet(format!("{algorithm} assumes that nobody crashes, and heeds no notice")),
+        (false, false) => Verdict::Refuted,
+    }
+}
+
+fn alone_times(n: u32, entries: u64) -> Experiment {
+    Experiment { clients: ClientPlan { workload: Workload::Alone, entries, ..ClientPlan::default() }, ..experiment(n) }
+}
+
+/// What an entry costs on average while everybody wants to enter all the time, and how a run begins is left out.
+fn contended(court: &mut Court, algorithm: &'static str, n: u32) -> f64 {
+    let run = |court: &mut Court, entries| {
+        let clients = ClientPlan { entries, ..ClientPlan::default() };
+        court.run(algorithm, &Experiment { clients, ..experiment(n) }).report.outcome.costs.messages as f64
+    };
+    let entries = 4 * u64::from(n);
+    (run(court, 2 * entries) - run(court, entries)) / entries as f64
+}
+
+/// The most messages between two entries, over runs in which everybody wants to enter, or few do.
+fn most_between_entries(court: &mut Court, algorithm: &'static str, n: u32) -> f64 {
+    let mut most: f64 = contended(court, algorithm, n);
+    for rate in [0.01, 0.001] {
+        let clients = ClientPlan { workload: Workload::Poisson(rate), entries: 100, ..ClientPlan::default() };
+        let run = court.run(algorithm, &Experiment { clients, ..experiment(n) });
+        most = most.max(run.report.outcome.costs.messages_per_entry.unwrap_or(f64::INFINITY));
+    }
+    most
+}

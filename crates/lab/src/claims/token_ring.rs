@@ -1,0 +1,356 @@
+//! The token ring.
+
+use quorate_core::trace::{Record, What};
+
+use super::costs::{Meter, agrees, asking};
+use super::court::{Run, delta, experiment, explored, number, p};
+use super::order::{keeps_order, with_pokes, without};
+use super::ricart_agrawala::recovers;
+use super::{Claim, Court, Verdict};
+use crate::application::{ClientPlan, Workload};
+use crate::experiment::Experiment;
+use crate::explore::Exploration;
+use crate::explore::goal::Goal;
+use crate::simulate::Fault;
+use crate::stage::Bounds;
+use crate::stage::wish::Times;
+use crate::time::{DELTA, in_delta};
+
+const ME: &str = "token-ring";
+const SAFE_AND_LIVE: [Goal; 3] = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::StarvationFreedom];
+
+pub(super) const CLAIMS: &[Claim] = &[
+    Claim {
+        id: "T1",
+        documents: "A, C, E",
+        statement: "It is safe (ME1) and live (ME2).",
+        judge: |court| {
+            let endless = Exploration { times: Times::Endless, ..explored(4, 1) };
+            let once = court.holds(ME, &explored(4, 1), &SAFE_AND_LIVE);
+            Verdict::of(court.holds(ME, &endless, &SAFE_AND_LIVE) && once)
+        },
+    },
+    Claim {
+        id: "T2",
+        documents: "A, C, E",
+        statement: "It does not serve requests in the order in which they happened (ME3).",
+        judge: |court| {
+            let alone = keeps_order(court, ME, &[explored(3, 1), explored(3, 2)]);
+            let told = keeps_order(court, ME, &[with_pokes(explored(3, 1), 1)]);
+            Verdict::of(!(alone && told))
+        },
+    },
+    Claim {
+        id: "T3.A",
+        documents: "A",
+        statement: "An entry waits for n/2 messages on average, and for n−1 at worst.",
+        judge: |court| {
+            let (mean, worst) = (mean_is_half(court), worst_wait(court));
+            Verdict::of(mean && worst.iter().all(|&(n, _, most)| most <= f64::from(n - 1)))
+        },
+    },
+    Claim {
+        id: "T3.E",
+        documents: "E",
+        statement: "An entry waits for 0 to N messages.",
+        judge: |court| {
+            let waits = worst_wait(court);
+            Verdict::of(waits.iter().all(|&(n, least, most)| least < 0.1 && most <= f64::from(n)))
+        },
+    },
+    Claim {
+        id: "T3.B",
+        documents: "B",
+        statement: "An entry waits for N/2 messages.",
+        judge: |court| {
+            let (mean, waits) = (mean_is_half(court), worst_wait(court));
+            let always = waits.iter().all(|&(n, least, most)| least == most && most == f64::from(n) / 2.0);
+            Verdict::only_if("it is meant as an average over requests at random times", mean, always)
+        },
+    },
+    Claim {
+        id: "T4",
+        documents: "A, E",
+        statement: "An exit takes 1 message.",
+        judge: |court| Verdict::of(agrees(court, ME, Meter::ToExit, "1", |_| 1.0)),
+    },
+    Claim {
+        id: "T5.A",
+        documents: "A",
+        statement: "From an exit to the next entry it takes n/2 messages on average, and n−1 at worst.",
+        judge: |court| {
+            let others = handovers(court, false);
+            let all = handovers(court, true);
+            let fits = |all: &[(u32, f64, f64, f64)]| {
+                all.iter().all(|&(n, _, mean, most)| mean == f64::from(n) / 2.0 && most == f64::from(n - 1))
+            };
+            Verdict::only_if("the next to enter is another process than the one that left", fits(&others), fits(&all))
+        },
+    },
+    Claim {
+        id: "T5.E",
+        documents: "E",
+        statement: "From an exit to the next entry it takes 1 to N messages.",
+        judge: |court| {
+            let all = handovers(court, true);
+            Verdict::of(all.iter().all(|&(n, least, _, most)| least == 1.0 && most == f64::from(n)))
+        },
+    },
+    Claim {
+        id: "T5.B",
+        documents: "B",
+        statement: "From an exit to the next entry it takes (N+1)/2 messages.",
+        judge: |court| {
+            let (others, all) = (handovers(court, false), handovers(court, true));
+            let fits = |all: &[(u32, f64, f64, f64)]| {
+                all.iter().all(|&(n, _, mean, _)| (mean - (f64::from(n) + 1.0) / 2.0).abs() < 1e-9)
+            };
+            Verdict::only_if(
+                "it is meant as an average, and the one that left is as likely to be next as any other",
+                fits(&all),
+                fits(&others),
+            )
+        },
+    },
+    Claim {
+        id: "T6",
+        documents: "A, C, E",
+        statement: "Messages flow even when nobody wants to enter, but not while somebody is inside; a use has no \
+                    bound on its messages.",
+        judge: flows,
+    },
+    Claim {
+        id: "T6b",
+        documents: "D, E",
+        statement: "There is one token, therefore at most one is inside; whoever relies on a token has neither \
+                    deadlock nor starvation.",
+        judge: |court| {
+            let ring = court.holds(ME, &explored(4, 1), &SAFE_AND_LIVE);
+            let search = court.holds("suzuki-kasami", &explored(3, 1), &SAFE_AND_LIVE);
+            court.say("the same with a message that arrives twice, so that there are two tokens:");
+            let twice = Exploration { bounds: Bounds { duplicates: 1, ..Bounds::default() }, ..explored(3, 1) };
+            let doubled = court.breaks(ME, &twice, Goal::MutualExclusion);
+            Verdict::of(ring && search && doubled)
+        },
+    },
+    Claim {
+        id: "T7",
+        documents: "A, E",
+        statement: "One crash, of anybody, blocks the ring.",
+        judge: |court| {
+            let mut blocked = true;
+            for id in 1..=3 {
+                blocked &= court.breaks(ME, &without(explored(3, 1), &[id]), Goal::DeadlockFreedom);
+            }
+            let n = 4;
+            for id in 1..=n {
+                for half in 0..12 {
+                    let faults = vec![Fault::Crash(p(id), delta(f64::from(half) / 2.0))];
+                    let clients = ClientPlan { entries: 100, ..ClientPlan::default() };
+                    let run = court.run(ME, &Experiment { faults, clients, ..experiment(n) });
+                    blocked &= run.report.outcome.costs.entries < 100;
+                }
+            }
+            court
+                .say(format!("in {} runs, whoever crashes at whatever moment, the ring comes to a halt", court.runs()));
+            Verdict::of(blocked)
+        },
+    },
+    Claim {
+        id: "T8",
+        documents: "A",
+        statement: "The ring recovers if crashes are detected reliably.",
+        judge: |court| recovers(court, ME, &without(explored(3, 1), &[3])),
+    },
+    Claim {
+        id: "T9",
+        documents: "D",
+        statement: "Acknowledging the token shows a dead successor, which is then dropped from the ring.",
+        judge: |court| recovers(court, ME, &without(explored(3, 1), &[3])),
+    },
+    Claim {
+        id: "T9b",
+        documents: "D",
+        statement: "A dead holder of the token is hard to tell from a slow one.",
+        judge: dead_or_slow,
+    },
+    Claim {
+        id: "T10",
+        documents: "D",
+        statement: "A process does not enter twice with the same visit of the token.",
+        judge: |court| {
+            let mut all = true;
+            for n in 2..=8 {
+                for workload in [Workload::Alone, Workload::Contended] {
+                    let clients = ClientPlan { workload, entries: 20, ..ClientPlan::default() };
+                    let run = court.run(ME, &Experiment { clients, ..experiment(n) });
+                    all &= run.report.outcome.costs.entries == 20 && visits_between_entries(&run, n) == Some(1);
+                }
+            }
+            court.say(format!(
+                "in {} runs of 2 to 8 processes the token has come anew before each further entry of the same process: \
+                 {all}",
+                court.runs()
+            ));
+            Verdict::of(all)
+        },
+    },
+];
+
+/// The least number of visits of the token between two entries of the same process.
+fn visits_between_entries(run: &Run, n: u32) -> Option<usize> {
+    let per_process = |id: u32| {
+        let mine = run.records.iter().filter(|record| record.process == p(id));
+        let (mut visits, mut least, mut entered) = (0, None, false);
+        for Record { what, .. } in mine {
+            match what {
+                What::Received { .. } => visits += 1,
+                What::Entered { .. } => {
+                    if entered {
+                        least = Some(least.map_or(visits, |least: usize| least.min(visits)));
+                    }
+                    (visits, entered) = (0, true);
+                }
+                _ => {}
+            }
+        }
+        least
+    };
+    (1..=n).filter_map(per_process).min()
+}
+
+/// Whether the mean wait is n/2, for two thousand requests at random times while few others ask.
+fn mean_is_half(court: &mut Court) -> bool {
+    let mut close = true;
+    for n in [3, 5, 9, 25] {
+        let workload = Workload::Poisson(0.01 / f64::from(n));
+        let clients = ClientPlan { workload, entries: 2000, ..ClientPlan::default() };
+        let run = court.run(ME, &Experiment { clients, ..experiment(n) });
+        let mean = run.report.outcome.costs.client_delay.map_or(f64::NAN, |delay| delay.mean);
+        let half = f64::from(n) / 2.0;
+        close &= (mean - half).abs() < 0.05 * half;
+        court.say(format!("n = {n}: the mean of 2000 waits is {} δ; n/2 is {}", number(mean), number(half)));
+    }
+    close
+}
+
+/// The shortest and the longest wait of a process that asks just before the token comes, or just after it has gone.
+fn worst_wait(court: &mut Court) -> Vec<(u32, f64, f64)> {
+    let mut waits = Vec::new();
+    for n in [3, 5, 9] {
+        let wait = |court: &mut Court, at: f64| {
+            let asked = asking(n, &[(1, at)]);
+            let run = court.run(ME, &asked);
+            let wait = run.entries().first().map_or(f64::NAN, |(_, entered)| in_delta(*entered - delta(at)));
+            (asked, run, wait)
+        };
+        let (_, _, least) = wait(court, f64::from(n) - 0.001);
+        let (asked, run, most) = wait(court, 0.001);
+        court.say(format!(
+            "n = {n}: who asks as the token comes waits {} δ, who asks as it goes {} δ",
+            number(least),
+            number(most)
+        ));
+        court.show_run(ME, &asked, &run, "p1 asks just after it has passed the token on, and waits for a whole round");
+        waits.push((n, least, most));
+    }
+    waits
+}
+
+/// For each size, the least, mean and most time from an exit to the next entry, over all who leave and all who are
+/// next, the same process included or not.
+pub(super) fn handovers(court: &mut Court, same: bool) -> Vec<(u32, f64, f64, f64)> {
+    let mut found = Vec::new();
+    for n in [3, 5, 9] {
+        let mut delays = Vec::new();
+        for first in 1..=n {
+            for next in 1..=n {
+                if first == next && !same {
+                    continue;
+                }
+                // The first has the token after first − 1 steps, and asks again as it leaves if it is the next as well.
+                let entered = f64::from(first - 1);
+                let (asked, again) =
+                    if first == 1 { (f64::from(n) - 0.5, f64::from(n)) } else { (entered - 0.5, entered) };
+                let then = if first == next { again + 1.25 } else { again + 0.25 };
+                let run = court.run(ME, &asking(n, &[(first, asked), (next, then)]));
+                let left = run.moments(|what| *what == What::Leaving);
+                let entries = run.entries();
+                assert!(entries.len() == 2 && entries[0].0 == first && entries[1].0 == next, "as it was asked for");
+                delays.push(in_delta(entries[1].1 - left[0].1));
+            }
+        }
+        let least = delays.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = delays.iter().copied().fold(0.0, f64::max);
+        let mean = delays.iter().sum::<f64>() / delays.len() as f64;
+        court.say(format!(
+            "n = {n}, {}: {} to {} δ, {} on average",
+            if same { "whoever leaves and whoever is next" } else { "whoever leaves and whoever else is next" },
+            number(least),
+            number(most),
+            number(mean)
+        ));
+        found.push((n, least, mean, most));
+    }
+    found
+}
+
+/// Messages while nobody wants anything, while somebody is inside, and per use as uses become rare.
+fn flows(court: &mut Court) -> Verdict {
+    let n = 4;
+    let quiet = Experiment {
+        clients: ClientPlan { time_inside: 100 * DELTA, ..asking(n, &[(1, 49.5)]).clients },
+        ..experiment(n)
+    };
+    let run = court.run(ME, &quiet);
+    let sent = |from, to| {
+        let sent = run.moments(|what| matches!(what, What::Sent { .. }));
+        sent.iter().filter(|(_, at)| (from..to).contains(at)).count()
+    };
+    let entered = run.entries().first().map_or(0, |(_, at)| *at);
+    let (idle, inside) = (sent(0, entered), sent(entered, entered + 100 * DELTA));
+    court.say(format!(
+        "n = {n}: {idle} messages in {} δ before anybody enters, {inside} in 100 δ inside",
+        number(in_delta(entered))
+    ));
+    let mut per_use = Vec::new();
+    for rate in [0.1, 0.01, 0.001] {
+        let clients =
+            ClientPlan { workload: Workload::Poisson(rate / f64::from(n)), entries: 200, ..ClientPlan::default() };
+        let run = court.run(ME, &Experiment { clients, ..experiment(n) });
+        per_use.push(run.report.outcome.costs.messages_per_entry.unwrap_or(0.0));
+    }
+    let shown: Vec<_> = per_use.iter().map(|messages| number(messages.round())).collect();
+    court.say(format!("messages a use, when each use is ten times rarer than before: {}", shown.join(", ")));
+    Verdict::of(idle > 0 && inside == 0 && per_use.windows(2).all(|pair| pair[1] > 5.0 * pair[0]))
+}
+
+/// What the others see of a holder that has crashed, and of one that pauses.
+fn dead_or_slow(court: &mut Court) -> Verdict {
+    let (n, until) = (3, delta(50.0));
+    let ring = |fault| Experiment { faults: vec![fault], until: Some(until), ..asking(n, &[(2, 0.5), (3, 2.0)]) };
+    let dead = court.run(ME, &ring(Fault::Crash(p(2), delta(1.5))));
+    let slow = court.run(ME, &ring(Fault::Pause(p(2), delta(1.5), delta(1000.0))));
+    let others =
+        |run: &Run| -> Vec<Record> { run.records.iter().filter(|record| record.process != p(2)).cloned().collect() };
+    let same = others(&dead) == others(&slow) && dead.entries().len() == 1;
+    court.say(format!(
+        "p2 crashes inside, or pauses there for 1000 δ: for 50 δ the others see {}",
+        if same { "exactly the same" } else { "a difference" }
+    ));
+    let detector = [Goal::Accuracy, Goal::Completeness];
+    let crash = |timing| Exploration {
+        timing: Some(timing),
+        bounds: Bounds { crashes: 1, ..Bounds::default() },
+        ..explored(3, 1)
+    };
+    let bounded = court.holds("heartbeat", &crash(quorate_core::setting::Timing::Synchronous), &detector);
+    let unbounded = court.breaks("heartbeat", &crash(quorate_core::setting::Timing::Asynchronous), Goal::Accuracy);
+    match (same && unbounded, bounded) {
+        (true, true) => {
+            Verdict::Conditional("messages have no known bound on their delay: with one, heartbeats tell".into())
+        }
+        (true, false) => Verdict::Holds,
+        (false, _) => Verdict::Refuted,
+    }
+}
