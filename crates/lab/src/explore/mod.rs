@@ -25,6 +25,7 @@ mod pairs;
 mod reduce;
 mod search;
 mod successor;
+mod tables;
 mod visited;
 mod watch;
 
@@ -242,7 +243,7 @@ impl Exploration {
             // Cycles are looked for among all states: once more, and keep them.
             let limits = Limits { acyclic: false, keep: true, ..limits };
             searched = search::search(&mut machine, &first, &goals, &limits, &mut None, progress);
-            graph = searched.complete.then(|| Graph::new(&machine, &searched));
+            graph = searched.complete.then(|| Graph::new(&machine.tables, &searched));
         }
         let verdicts = (0..).zip(&goals).map(|(place, &goal)| {
             let counterexample = match (searched.breaches[place], &graph) {
@@ -303,7 +304,7 @@ impl Exploration {
             verdicts,
             bounds: self.bounds_in_words(entry, rules),
             broken_assumptions: self.broken_assumptions(entry, rules),
-            most_overtaken: counted.then_some(machine.most_overtaken),
+            most_overtaken: counted.then_some(machine.tables.most_overtaken),
         }
     }
 

@@ -3,13 +3,9 @@
 //! A successor is described by what changes, and its fingerprint is the old one with those changes; its words are built
 //! only if the fingerprint is new.
 
-use quorate_core::process::Process;
-use quorate_core::trace::Recorded;
-
 use super::action::Act;
 use super::budget::{Budget, Cost};
-use super::machine::{LetterFacts, Machine, Need, Step};
-use crate::stage::wish::Free;
+use super::tables::{LetterFacts, Need, Step, Tables};
 
 /// What an action changes. One is used for many, so that its memory is.
 #[derive(Clone, Debug, Default)]
@@ -25,11 +21,7 @@ pub(super) struct Change {
     whole: Option<Vec<u32>>,
 }
 
-impl<P, A> Machine<P, A>
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
+impl Tables {
     /// Everything that may happen in a state, in a fixed order.
     pub(super) fn actions(&self, state: &[u32], actions: &mut Vec<Act>) {
         actions.clear();
