@@ -14,13 +14,17 @@
 //! only makes more possible. So the search may follow the inert delivery alone (a persistent set of one action). So
 //! that nothing is put off for ever on a cycle, it does so only if the delivery leads to a state that is not yet known.
 //!
-//! Whether two steps commute is computed, by running both orders. What *else may befall* a host is known only when the
-//! search is over: it is every step that was followed. So decisions are made with what is known so far, and checked
-//! when the search is over; if any was wrong, it is taken back, and the search begins again, knowing more.
+//! Whether two steps commute is computed, by running both orders. *Whatever else* may befall a host is every move of its
+//! own, and every letter that was ever on its way to it, in any order: more than really can, so that nothing is missed.
+//! Which letters there are is known only when the search is over. So decisions are made with what is known so far, and
+//! checked then; if any was wrong, it is taken back, and the search begins again, knowing more. (Not even the letters
+//! that arrived at this host are enough: a search that always delivers a release at once never sees the next request
+//! overtake it, and would conclude that it cannot.)
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::action::Act;
+use super::budget::Budget;
 use super::successor::Change;
 use super::tables::{EventKind, Provider, Step, Tables};
 use crate::network::Order;
@@ -39,6 +43,9 @@ pub(super) struct Reduction {
     /// How often the search had to begin again.
     pub(super) again: u64,
 }
+
+/// So many ways to lag are followed before a delivery is taken not to be inert.
+const MOST_LAGS: usize = 300;
 
 /// How a run that put a delivery off lags behind one that did not, at the host it is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -112,6 +119,9 @@ impl Reduction {
         let (mut seen, mut open) = (FxHashSet::default(), vec![first]);
         seen.insert(first);
         while let Some(lag) = open.pop() {
+            if seen.len() > MOST_LAGS {
+                return false;
+            }
             let Some(next) = self.after(machine, event, lag) else { return false };
             open.extend(next.into_iter().filter(|lag| seen.insert(*lag)));
         }
@@ -127,12 +137,9 @@ impl Reduction {
                 if self.compared_step(machine, host, event).is_seen {
                     return None;
                 }
-                for (other, step) in machine.tables().followed[host as usize].clone() {
-                    if other == event || Self::waits_behind(machine.tables(), other, event) {
-                        continue;
-                    }
+                for other in Self::whatever_else(machine.tables(), host, event) {
                     if self.commute(machine, host, event, other) {
-                        next.push(Lag::Delivery { host: machine.tables().step_table[step as usize].host });
+                        next.push(Lag::Delivery { host: self.compared_step(machine, host, other).host });
                     } else if self.are_twins(machine, host, event, other) {
                         next.push(Lag::Twin { host, other });
                     } else {
@@ -142,15 +149,22 @@ impl Reduction {
             }
             Lag::Twin { host, other } => {
                 let lagging = self.compared_step(machine, host, other).host;
-                for (third, _) in machine.tables().followed[lagging as usize].clone() {
-                    if third == event || Self::waits_behind(machine.tables(), third, event) {
-                        continue;
-                    }
+                for third in Self::whatever_else(machine.tables(), lagging, event) {
                     next.push(self.twins_after(machine, host, event, other, third)?);
                 }
             }
         }
         Some(next)
+    }
+
+    /// Whatever may befall a host before a delivery to it.
+    fn whatever_else(machine: &Tables, host: u32, event: u32) -> Vec<u32> {
+        let facts = &machine.host_facts[host as usize];
+        let bounds = Budget::new(&machine.rules.bounds, false);
+        let moves = facts.moves.iter().filter(|step| bounds.allows(step.cost)).map(|step| step.event);
+        let arrivals = machine.arrivals[facts.process].iter().copied();
+        let others = moves.chain(arrivals);
+        others.filter(|&other| other != event && !Self::waits_behind(machine, other, event)).collect()
     }
 
     /// What becomes of twins by a third thing, which befalls both runs.

@@ -93,6 +93,7 @@ where
         state.push(Budget::new(&self.tables.rules.bounds, self.tables.rules.elects).word());
         for letter in letters {
             let letter = self.letter(letter);
+            self.tables.sent(letter);
             self.tables.insert(&mut state, letter);
         }
         state
@@ -114,7 +115,6 @@ where
         let (number, new) = self.hosts.intern((id, host));
         if new {
             let facts = self.facts_of_host(number);
-            self.tables.followed.push(Vec::new());
             self.tables.host_hashes.push(self.hosts.hash(number));
             self.tables.host_facts.push(facts);
         }
@@ -122,7 +122,7 @@ where
     }
 
     fn facts_of_host(&mut self, number: u32) -> HostFacts {
-        let host = self.hosts.value(number).1.clone();
+        let (id, host) = self.hosts.value(number).clone();
         let mut moves = Vec::new();
         for wish in host.wishes() {
             let (cost, due) = match wish {
@@ -142,6 +142,7 @@ where
         moves.push(Move { event: self.event(life), cost, due: false });
         let armed = host.armed().next().is_some();
         HostFacts {
+            process: id.index(),
             waits: host.is_waiting(),
             due: armed || moves.iter().any(|step| step.due),
             armed,

@@ -88,7 +88,9 @@ where
         let step = self.compute_step(host, event);
         let place = self.tables.step_table.len() as u32;
         self.tables.steps.insert(host, event, place);
-        self.tables.followed[host as usize].push((event, place));
+        for &letter in &step.letters {
+            self.tables.sent(letter);
+        }
         self.tables.step_table.push(step);
     }
 }
