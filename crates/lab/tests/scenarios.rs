@@ -286,7 +286,8 @@ fn line() -> impl Strategy<Value = String> {
     ]);
     prop_oneof![
         3 => (process(), verb).prop_map(|(who, verb)| format!("{who} {verb}")),
-        3 => (process(), message.clone(), process()).prop_map(|(to, what, from)| format!("{to} gets {what} from {from}")),
+        3 => (process(), message.clone(), process())
+            .prop_map(|(to, what, from)| format!("{to} gets {what} from {from}")),
         1 => (process(), message.clone(), process())
             .prop_map(|(to, what, from)| format!("{to} gets {what} from {from}, and will again")),
         1 => (process(), message, process()).prop_map(|(to, what, from)| format!("{what} from {from} to {to} is lost")),
