@@ -120,6 +120,46 @@ fn a_run_that_breaks_an_assumption_says_so() {
 }
 
 #[test]
+fn a_scenario_is_listed_printed_and_played() {
+    let listed = json(&["scenarios"]);
+    assert!(listed.as_array().unwrap().len() >= 50);
+    assert!(stdout(&["scenarios"]).contains("central-queue"));
+    assert!(stdout(&["scenarios", "central-queue"]).contains("\nalgorithm central\n"));
+    let played = json(&["replay", "central-queue"]);
+    assert_eq!(played["properties"]["progress"], "held");
+    assert_eq!(played["unexpected"].as_array().unwrap().len(), 0);
+    assert!(stdout(&["replay", "bully-worked-example"]).contains("p7  LEADS"));
+    let code = |name: &str| quorate(&["replay", name, "--quiet"]).status.code().unwrap();
+    assert_eq!(code("lamport-needs-fifo"), 10);
+    assert_eq!(code("ricart-agrawala-crash"), 11);
+    // Nobody promised otherwise.
+    assert_eq!(code("maekawa-deadlock"), 0);
+}
+
+/// What a check finds is kept as a scenario, which replays to the same verdict; and what it does not find is a failure.
+#[test]
+fn a_counterexample_is_kept_and_played_again() {
+    let directory = std::env::temp_dir().join(format!("quorate-scenario-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = |name: &str| directory.join(name).to_str().unwrap().to_string();
+    let (file, drawing) = (path("found.txt"), path("found.svg"));
+    let check = ["check", "lamport", "-n", "2", "--order", "any", "--scenario", &file, "--quiet"];
+    assert_eq!(quorate(&check).status.code(), Some(10));
+    assert_eq!(quorate(&["replay", &file, "--diagram", &drawing, "--quiet"]).status.code(), Some(10));
+    assert!(std::fs::read_to_string(&drawing).unwrap().contains("<svg"));
+    let text = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, text.replace("expect mutual-exclusion violated", "expect holds")).unwrap();
+    let output = quorate(&["replay", &file, "--quiet"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("`expect holds` did not come true"));
+    std::fs::write(&file, text.replace("p2  ENTERS", "p2  leaves")).unwrap();
+    let output = quorate(&["replay", &file, "--quiet"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("the conversation is not the expected one"));
+    std::fs::remove_dir_all(&directory).unwrap();
+}
+
+#[test]
 fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
     for (arguments, named, accepted) in [
         (&["sim", "paxos"][..], "paxos", "ricart-agrawala"),
@@ -158,6 +198,9 @@ fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
         (&["compare", "-n", "3,x"], "x", "a whole number from 2 to 1000"),
         (&["sim", "bully", "--entries", "5"], "--entries", "bully is for election"),
         (&["sim", "central", "--starter", "1"], "--starter", "central is for mutual exclusion"),
+        (&["replay", "no-such-thing"], "no-such-thing", "quorate scenarios"),
+        (&["replay", "central-queue", "--diagram", "picture.gif"], "picture.gif", ".svg"),
+        (&["scenarios", "no-such-thing"], "no-such-thing", "central-queue"),
         (&["simulate"], "simulate", "sim"),
     ] {
         let output = quorate(arguments);

@@ -24,9 +24,7 @@ const FASTER_THAN_PLAIN: f64 = 25.0;
 const FASTER_ON_TWO: f64 = 1.15;
 
 fn main() -> ExitCode {
-    let mut rounds: Vec<[f64; 3]> = (0..ROUNDS)
-        .map(|_| [plain(), speed(&explore(1)), speed(&explore(2))])
-        .collect();
+    let mut rounds: Vec<[f64; 3]> = (0..ROUNDS).map(|_| [plain(), speed(&explore(1)), speed(&explore(2))]).collect();
     let mut middle = |of: fn(&[f64; 3]) -> f64| {
         rounds.sort_by(|one, other| of(one).total_cmp(&of(other)));
         of(&rounds[ROUNDS / 2])

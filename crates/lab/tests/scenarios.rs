@@ -13,6 +13,7 @@ use quorate_core::id::Id;
 use quorate_lab::explore::goal::Goal;
 use quorate_lab::explore::{Exploration, Verdict};
 use quorate_lab::network::Order;
+use quorate_lab::scenario::step::KNOWN;
 use quorate_lab::scenario::{Scenario, ScenarioError, builtin};
 use quorate_lab::stage::Bounds;
 
@@ -190,6 +191,46 @@ fn a_label_needs_its_number_only_if_there_are_several() {
     for named in ["request(1)", "request(2)", "request #2", "request(2) #1"] {
         let scenario = Scenario::parse(&format!("{start}p3 gets {named} from p2")).unwrap();
         assert!(scenario.play().is_ok(), "{named}");
+    }
+}
+
+fn document(name: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(name)).unwrap()
+}
+
+/// The page that explains the language shows only scenarios that can be played, and what it says comes true.
+#[test]
+fn the_page_about_the_language_is_true() {
+    let page = document("scenarios.md");
+    let blocks: Vec<_> = page.split("```scenario\n").skip(1).map(|rest| rest.split("```").next().unwrap()).collect();
+    assert!(blocks.len() >= 3);
+    for block in blocks {
+        let scenario = Scenario::parse(block).unwrap_or_else(|error| panic!("{error}\n{block}"));
+        let played = scenario.play().unwrap_or_else(|error| panic!("{error}\n{block}"));
+        for &expectation in &scenario.header.expect {
+            assert_eq!(played.disappointment(expectation), None, "{block}");
+        }
+        if let Some(conversation) = &scenario.conversation {
+            assert_eq!(conversation, played.conversation().trim_end(), "{block}");
+        }
+    }
+    for step in KNOWN.split(", ").map(|step| step.split(" (").next().unwrap().replace("MESSAGE", "request(1)")) {
+        assert!(page.contains(step.split(" TIMER").next().unwrap()), "the page does not show `{step}`");
+    }
+}
+
+/// Every command in the answers names something that there is.
+#[test]
+fn the_answers_name_scenarios_that_there_are() {
+    let page = document("questions.md");
+    let named: BTreeSet<_> = page
+        .split("quorate replay ")
+        .skip(1)
+        .map(|rest| rest.split(|letter: char| letter == '`' || letter.is_whitespace()).next().unwrap())
+        .collect();
+    assert!(named.len() >= 25, "{named:?}");
+    for name in named {
+        assert!(builtin::find(name).is_some(), "there is no scenario {name}");
     }
 }
 

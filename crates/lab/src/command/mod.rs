@@ -12,12 +12,12 @@
 
 pub mod check;
 pub mod failure;
+pub mod files;
 pub mod output;
 pub mod parse;
 pub mod program;
 pub mod replay;
 pub mod scenarios;
 pub mod sim;
-pub mod trace;
 
 pub use program::{main, main_election};

@@ -7,8 +7,9 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::failure::{Failure, exit_code};
+use super::files::Files;
 use super::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, styled};
-use super::trace::Trace;
+use crate::diagram::{Mark, Picture};
 use crate::observer::Verdict;
 use crate::scenario::{Played, Scenario, builtin};
 use crate::subject::{Named, Subject};
@@ -24,7 +25,11 @@ pub struct Arguments {
     #[arg(value_name = "FILE|NAME")]
     pub scenario: String,
 
-    /// Write every record as a line of JSON into a file; each step is one δ, a million ticks, after the one before
+    /// Draw it: .svg or .txt
+    #[arg(long, value_name = "FILE")]
+    pub diagram: Option<PathBuf>,
+
+    /// Write its records: .jsonl, or .shiviz for ShiViz. Each step is one δ, a million ticks, after the one before
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }
@@ -62,13 +67,10 @@ fn play(
     arguments: &Arguments,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, Failure> {
+    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref())?;
     let wrong = |error| Failure::Scenario { name: arguments.scenario.clone(), error };
     let played = scenario.play_subject(subject).map_err(wrong)?;
-    if let Some(path) = &arguments.trace {
-        let mut trace = Trace::create(path)?;
-        played.records.iter().for_each(|record| trace.write(record));
-        trace.finish()?;
-    }
+    files.write(&picture(scenario, &played))?;
     for broken in &played.broken_assumptions {
         terminal.warn(&format!("an assumption of {} is broken: {broken}", scenario.header.algorithm));
     }
@@ -108,6 +110,30 @@ fn difference(expected: &str, played: &Played) -> Option<String> {
                 Some(format!("the conversation goes on where none is expected: `{}`", actual.trim()))
             }
         };
+    }
+}
+
+/// What happened as a picture, with the remarks of the script and what is wrong.
+fn picture<'p>(scenario: &Scenario, played: &'p Played) -> Picture<'p> {
+    let remarks = played.remarks.iter().map(|(step, remark)| Mark {
+        at: *step as u64 * DELTA,
+        process: None,
+        text: remark.clone(),
+    });
+    let violations = played.verdicts.iter().filter_map(|(property, verdict)| match verdict {
+        Verdict::Violated(violation) => {
+            // A moment is pointed at where it happens; a wait without end, at the end.
+            let at_that_time = played.records.iter().rev().find(|record| record.at == violation.at);
+            let process = at_that_time.filter(|_| property.is_safety()).map(|record| record.process);
+            Some(Mark { at: violation.at, process, text: violation.why.clone() })
+        }
+        Verdict::Held | Verdict::Undecided => None,
+    });
+    Picture {
+        n: scenario.header.n,
+        records: &played.records,
+        title: if scenario.title().is_empty() { &scenario.header.algorithm } else { scenario.title() }.to_string(),
+        marks: remarks.chain(violations).collect(),
     }
 }
 

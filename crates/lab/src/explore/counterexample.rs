@@ -3,16 +3,18 @@
 //! The search knows states as numbers. Here its way is walked again on a [`Stage`], whose records people read; and the
 //! goal must be broken there, too, by the same properties that watch a simulation.
 
+use quorate_core::catalog::Property;
 use quorate_core::id::Id;
 use quorate_core::process::Process;
 use quorate_core::trace::{Record, Recorded};
 
+use super::action::Act;
 use super::goal::Goal;
 use super::liveness::{self, Graph, Lasso};
-use super::machine::{Act, Machine};
+use super::machine::Machine;
 use super::search::{Breach, Searched};
 use super::successor::Change;
-use crate::property::Monitor;
+use crate::property::{Monitor, overtaking};
 use crate::stage::host::Happening;
 use crate::stage::wish::Free;
 use crate::stage::{Choice, Stage};
@@ -67,16 +69,21 @@ where
     A: Free<P>,
 {
     let of = |pending: &dyn Fn(&[u32]) -> bool, why: &str| {
-        let lasso = liveness::lasso(machine, searched, graph, pending)?;
+        let lasso = liveness::lasso(&machine.tables, searched, graph, pending)?;
         Some(of_lasso(machine, first, &lasso, why))
     };
     match goal {
-        Goal::StarvationFreedom => (0..machine.n)
-            .filter_map(|host| of(&|state| machine.waits(state, host), &format!("{} waits for ever", Id::at(host))))
+        Goal::StarvationFreedom => (0..machine.tables.n)
+            .filter_map(|host| {
+                of(&|state| machine.tables.waits(state, host), &format!("{} waits for ever", Id::at(host)))
+            })
             .min_by_key(|found| found.steps.len()),
         Goal::Decided | Goal::Completeness => {
             let never = if goal == Goal::Decided { "nothing is ever decided" } else { "the dead are never found" };
-            of(&|state| machine.watch_facts[state[machine.n] as usize].at_the_end & 1 << place != 0, never)
+            of(
+                &|state| machine.tables.watch_facts[state[machine.tables.n] as usize].at_the_end & 1 << place != 0,
+                never,
+            )
         }
         Goal::MutualExclusion
         | Goal::DeadlockFreedom
@@ -121,7 +128,7 @@ where
     A: Free<P>,
 {
     fn new(machine: &'m Machine<P, A>, first: &[u32]) -> Walk<'m, P, A> {
-        let (stage, records) = Stage::new(machine.company.clone(), machine.rules.clone());
+        let (stage, records) = Stage::new(machine.company.clone(), machine.tables.rules.clone());
         Walk { machine, state: first.to_vec(), stage, steps: Vec::new(), records }
     }
 
@@ -130,10 +137,10 @@ where
         self.steps.push(self.stage.in_words(&choice));
         self.records.extend(self.stage.happen(choice));
         let mut change = Change::default();
-        let followed = self.machine.follow(&self.state, act, &mut change);
+        let followed = self.machine.tables.follow(&self.state, act, &mut change);
         assert!(followed.is_ok(), "a way that was searched can be followed");
-        self.state = self.machine.built(&self.state, &mut change);
-        for (id, &host) in Id::all(self.machine.n as u32).zip(&self.state) {
+        self.state = self.machine.tables.built(&self.state, &mut change);
+        for (id, &host) in Id::all(self.machine.tables.n as u32).zip(&self.state) {
             assert_eq!(self.stage.host(id), self.machine.host_value(host), "the stage goes the way of the search");
         }
     }
@@ -143,7 +150,7 @@ where
         match act {
             Act::Move(host, place) => {
                 let id = Id::at(host);
-                let event = self.machine.host_facts[self.state[host] as usize].moves[place].event;
+                let event = self.machine.tables.host_facts[self.state[host] as usize].moves[place].event;
                 match self.machine.event_value(event) {
                     Happening::Wish(wish) => Choice::Wish(id, *wish),
                     Happening::Timeout(timer) => Choice::Timeout(id, timer.clone()),
@@ -166,7 +173,7 @@ where
 
     /// Where the stage has the letter that stands at this place of the state.
     fn place(&self, place: usize) -> usize {
-        let letter = self.machine.letter_value(self.state[self.machine.letters_at() + place]);
+        let letter = self.machine.letter_value(self.state[self.machine.tables.letters_at() + place]);
         let found = self.stage.letters().iter().position(|(_, other)| other == letter);
         found.expect("the stage has the letters of the search")
     }
@@ -174,6 +181,8 @@ where
     /// What breaks a goal by the end of the walk.
     fn why(&self, goal: Goal) -> Option<String> {
         match goal.property() {
+            // The stage follows the past of each request also through duplicates and crashes; records do not tell.
+            Some(Property::RequestOrder) => self.stage.overtaking().map(|(me, other)| overtaking(me, other)),
             Some(property) => {
                 let mut monitor = Monitor::new(property, self.stage.n());
                 let broken = self.records.iter().filter_map(|record| monitor.observe(record)).last();

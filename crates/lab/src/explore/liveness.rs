@@ -1,21 +1,18 @@
 //! Runs that never end and never come to what is hoped for: somebody waits for ever, or nothing is ever decided.
 //!
 //! Such a run, if there are finitely many states, goes round on a cycle at last. It counts only if it is *fair*: what
-//! has to happen some time (an arrival, an exit, a timeout of an armed timer, the passing of time) either happens on the
-//! cycle or is impossible somewhere on it. All states that can reach each other within the states in which the hope is
-//! not fulfilled form a component, and a run that goes through all of a component again and again is as fair as any run
-//! in it can be. So it is enough to look at whole components.
+//! has to happen some time (an arrival, an exit, a timeout of an armed timer, the passing of time) either happens on
+//! the cycle or is impossible somewhere on it. All states that can reach each other within the states in which the hope
+//! is not fulfilled form a component, and a run that goes through all of a component again and again is as fair as any
+//! run in it can be. So it is enough to look at whole components.
 
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
-use quorate_core::process::Process;
-use quorate_core::trace::Recorded;
-
+use super::action::{Act, Action};
 use super::budget::Cost;
-use super::machine::{Act, Action, FREE, Machine};
 use super::search::Searched;
 use super::successor::Change;
-use crate::stage::wish::Free;
+use super::tables::{FREE, Tables};
 
 /// All states and the steps between them.
 pub(super) struct Graph {
@@ -46,11 +43,7 @@ pub(super) struct Lasso {
 
 impl Graph {
     /// The graph of a complete search that kept its states.
-    pub(super) fn new<P, A>(machine: &Machine<P, A>, searched: &Searched) -> Graph
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
+    pub(super) fn new(machine: &Tables, searched: &Searched) -> Graph {
         let (mut begins, mut steps) = (vec![0], Vec::new());
         let (mut actions, mut change) = (Vec::new(), Change::default());
         for place in 0..searched.kept.len() {
@@ -78,16 +71,12 @@ impl Graph {
 }
 
 /// The shortest way to a fair cycle of states that are all pending, and a way round it; nothing if there is none.
-pub(super) fn lasso<P, A>(
-    machine: &Machine<P, A>,
+pub(super) fn lasso(
+    machine: &Tables,
     searched: &Searched,
     graph: &Graph,
     pending: impl Fn(&[u32]) -> bool,
-) -> Option<Lasso>
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
+) -> Option<Lasso> {
     let pending: Vec<bool> = (0..graph.len()).map(|state| pending(searched.kept.state(state))).collect();
     // The components with the earliest state first: numbers grow with the distance from the first state.
     let mut components = components(graph, &pending);
@@ -103,16 +92,7 @@ where
 
 /// What has to be visited on a cycle through a component to be fair: for each duty, a step that does it, or a state in
 /// which it is impossible. Nothing if the component has no cycle, or none of its cycles is fair.
-fn stations<P, A>(
-    machine: &Machine<P, A>,
-    searched: &Searched,
-    graph: &Graph,
-    members: &BTreeSet<u32>,
-) -> Option<Vec<Station>>
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
+fn stations(machine: &Tables, searched: &Searched, graph: &Graph, members: &BTreeSet<u32>) -> Option<Vec<Station>> {
     let inner = |state: u32| graph.steps_of(state).iter().filter(|(target, _)| members.contains(target));
     if members.len() == 1 && members.iter().all(|&state| inner(state).next().is_none()) {
         return None;
@@ -159,11 +139,7 @@ enum Station {
 
 /// What has to happen some time, as seen in a state. A timer that may not run out only because of the bound on timeouts
 /// has to, so that nothing is said of runs beyond the bound.
-fn duties<'s, P, A>(machine: &'s Machine<P, A>, state: &'s [u32]) -> impl Iterator<Item = Duty> + 's
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
+fn duties<'s>(machine: &'s Tables, state: &'s [u32]) -> impl Iterator<Item = Duty> + 's {
     let mut actions = Vec::new();
     machine.actions(state, &mut actions);
     let moves = (0..machine.n).flat_map(|host| {
@@ -174,11 +150,7 @@ where
     actions.into_iter().filter_map(|act| duty_of(machine, state, act)).chain(moves).chain(call)
 }
 
-fn duty_of<P, A>(machine: &Machine<P, A>, state: &[u32], act: Act) -> Option<Duty>
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
+fn duty_of(machine: &Tables, state: &[u32], act: Act) -> Option<Duty> {
     match act {
         Act::Deliver(place) => {
             let facts = &machine.letter_facts[state[machine.letters_at() + place] as usize];

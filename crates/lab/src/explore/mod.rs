@@ -12,16 +12,20 @@
 //!
 //! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`].
 
+mod action;
 mod budget;
 pub mod counterexample;
+mod findings;
 pub mod goal;
 mod interner;
 mod liveness;
 mod machine;
 mod pairs;
+
 mod reduce;
 mod search;
 mod successor;
+mod tables;
 mod visited;
 mod watch;
 
@@ -44,13 +48,13 @@ use crate::stage::wish::{Caller, Client, Free, Listener, Times};
 use crate::stage::{Bounds, Rules};
 use crate::subject::{Named, Subject};
 use crate::world::Create;
-use counterexample::Counterexample;
 use goal::Goal;
 use liveness::Graph;
 use machine::Machine;
 use reduce::Reduction;
 use search::{Limits, Searched};
 
+pub use findings::{Findings, Verdict};
 pub use search::Progress;
 
 /// Everything that determines what is explored but the algorithm.
@@ -120,74 +124,6 @@ impl Default for Exploration {
     }
 }
 
-/// What an exploration found.
-#[derive(Clone, Debug)]
-pub struct Findings {
-    /// The algorithm.
-    pub algorithm: &'static str,
-    /// How many processes.
-    pub n: u32,
-    /// How many distinct states there are.
-    pub states: u64,
-    /// How many steps lead from one to another.
-    pub transitions: u64,
-    /// How many steps the farthest state is away from the first.
-    pub depth: u64,
-    /// How many states there are in which a run ends.
-    pub ends: u64,
-    /// The sum of the fingerprints of these: the same if and only if they are the same states, but for chance.
-    pub ends_digest: u64,
-    /// Whether everything was explored.
-    pub complete: bool,
-    /// How long it took.
-    pub seconds: f64,
-    /// How many bytes the visited states and the ways to them take.
-    pub bytes: u64,
-    /// The chance that two states had the same fingerprint, so that one of them was not explored.
-    pub collision: f64,
-    /// What was found about each goal, in the order in which they were asked.
-    pub verdicts: Vec<(Goal, Verdict)>,
-    /// Those of them that the algorithm promises.
-    pub promised: Vec<Goal>,
-    /// Under which bounds and conditions, in words.
-    pub bounds: Vec<String>,
-    /// What of these breaks an assumption of the algorithm, in words.
-    pub broken_assumptions: Vec<String>,
-    /// How often somebody who waited was overtaken at most, where that was counted.
-    pub most_overtaken: Option<u32>,
-}
-
-/// What was found about a goal.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Verdict {
-    /// Everything was explored, and nothing breaks it.
-    Holds,
-    /// This breaks it.
-    Violated(Box<Counterexample>),
-    /// It was not broken as far as was explored, and this is why that is not far enough.
-    Undecided(String),
-}
-
-impl Findings {
-    /// The verdict on a goal, if it was asked.
-    pub fn verdict(&self, goal: Goal) -> Option<&Verdict> {
-        self.verdicts.iter().find(|(asked, _)| *asked == goal).map(|(_, verdict)| verdict)
-    }
-
-    /// Whether a goal was asked and holds.
-    pub fn holds(&self, goal: Goal) -> bool {
-        self.verdict(goal) == Some(&Verdict::Holds)
-    }
-
-    /// The run that breaks a goal, if it was asked and is broken.
-    pub fn counterexample(&self, goal: Goal) -> Option<&Counterexample> {
-        match self.verdict(goal)? {
-            Verdict::Violated(counterexample) => Some(counterexample),
-            Verdict::Holds | Verdict::Undecided(_) => None,
-        }
-    }
-}
-
 /// Why something cannot be explored. Nothing was done.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what each means")]
@@ -217,7 +153,7 @@ pub enum ExplorationError {
     #[error("endless entries: {algorithm} counts for ever, so its states never end; give a number of entries each")]
     Endless { algorithm: &'static str },
     #[error(
-        "endless entries have no fences, as counting them would never end: leave fencing out, or give a number of entries each"
+        "endless entries have no fences, as they are not counted: leave fencing out, or give a number of entries each"
     )]
     EndlessFences,
     #[error("reduction does not go together with {with}: leave one of them out")]
@@ -307,7 +243,7 @@ impl Exploration {
             // Cycles are looked for among all states: once more, and keep them.
             let limits = Limits { acyclic: false, keep: true, ..limits };
             searched = search::search(&mut machine, &first, &goals, &limits, &mut None, progress);
-            graph = searched.complete.then(|| Graph::new(&machine, &searched));
+            graph = searched.complete.then(|| Graph::new(&machine.tables, &searched));
         }
         let verdicts = (0..).zip(&goals).map(|(place, &goal)| {
             let counterexample = match (searched.breaches[place], &graph) {
@@ -368,7 +304,7 @@ impl Exploration {
             verdicts,
             bounds: self.bounds_in_words(entry, rules),
             broken_assumptions: self.broken_assumptions(entry, rules),
-            most_overtaken: counted.then_some(machine.most_overtaken),
+            most_overtaken: counted.then_some(machine.tables.most_overtaken),
         }
     }
 
@@ -480,58 +416,5 @@ impl Exploration {
             Some((_, with)) => Err(ExplorationError::CannotReduce { with }),
             None => Ok(()),
         }
-    }
-
-    fn bounds_in_words(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
-        let (one, what) = if entry.family == Family::Mutex { ("entry", "entries") } else { ("call", "calls") };
-        let mut words = vec![format!("n = {}", self.n)];
-        if entry.family != Family::Detector {
-            words.push(match rules.times {
-                Times::AtMost(1) => format!("1 {one} each"),
-                times => format!("{times} {what} each"),
-            });
-        }
-        words.push(match rules.order {
-            Order::Fifo => "FIFO channels".into(),
-            Order::Any => "messages in any order".into(),
-        });
-        if let Some(bound) = rules.delay_bound {
-            words.push(format!("delays of at most {bound} ticks"));
-        }
-        let bounds = &rules.bounds;
-        for (count, what) in [
-            (bounds.pokes, "application messages"),
-            (bounds.crashes, "crashes"),
-            (bounds.restarts, "restarts"),
-            (bounds.losses, "losses"),
-            (bounds.duplicates, "duplicates"),
-            (bounds.withdrawals, "withdrawals"),
-        ] {
-            if count > 0 {
-                words.push(format!("at most {count} {what}"));
-            }
-        }
-        if let Some(timeouts) = bounds.timeouts {
-            words.push(format!("at most {timeouts} timeouts"));
-        }
-        if !self.absent.is_empty() {
-            let absent: Vec<_> = self.absent.iter().map(Id::to_string).collect();
-            words.push(format!("without {}", absent.join(", ")));
-        }
-        words
-    }
-
-    fn broken_assumptions(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
-        let (assumed, bounds) = (&entry.assumptions, &rules.bounds);
-        let broken = [
-            (assumed.reliable && bounds.losses > 0, "messages may be lost"),
-            (assumed.reliable && bounds.duplicates > 0, "messages may arrive twice"),
-            (assumed.fifo && rules.order == Order::Any, "messages may overtake each other"),
-            (assumed.crash_free && (bounds.crashes > 0 || !self.absent.is_empty()), "processes crash"),
-            (assumed.restart_free && bounds.restarts > 0, "processes come back"),
-            (assumed.synchronous && rules.delay_bound.is_none(), "delays have no bound"),
-            (assumed.detector && !rules.detector, "nobody tells of crashes"),
-        ];
-        broken.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
     }
 }

@@ -4,29 +4,26 @@
 //! off, with the same letters sent no later, and the same seen by every watch at the same moments. Whatever else
 //! befalls the host is one of two things:
 //!
-//! - it *commutes* with the delivery: the same host, the same letters and the same for every watch, in either order; then
-//!   the run that was first does it as well;
+//! - it *commutes* with the delivery: the same host, the same letters and the same for every watch, in either order;
+//!   then the run that was first does it as well;
 //! - it is its *twin*: each of the two alone changes only the host, silently, and whichever comes second does what is
 //!   to be done, the same in either order. (Two replies of which the last lets the process enter.) Then the run that
 //!   was first leaves the other one for later, in the place of the delivery.
 //!
 //! What befalls other processes cannot depend on it, for they share nothing but letters, and a letter more on its way
-//! only makes more possible. So the search may follow the inert delivery alone (a persistent set of one action). So that
-//! nothing is put off for ever on a cycle, it does so only if the delivery leads to a state that is not yet known.
+//! only makes more possible. So the search may follow the inert delivery alone (a persistent set of one action). So
+//! that nothing is put off for ever on a cycle, it does so only if the delivery leads to a state that is not yet known.
 //!
 //! Whether two steps commute is computed, by running both orders. What *else may befall* a host is known only when the
-//! search is over: it is every step that was followed. So decisions are made with what is known so far, and checked when
-//! the search is over; if any was wrong, it is taken back, and the search begins again, knowing more.
+//! search is over: it is every step that was followed. So decisions are made with what is known so far, and checked
+//! when the search is over; if any was wrong, it is taken back, and the search begins again, knowing more.
 
-use quorate_core::process::Process;
-use quorate_core::trace::Recorded;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::machine::{Act, Machine, Step};
+use super::action::Act;
 use super::successor::Change;
+use super::tables::{EventKind, Provider, Step, Tables};
 use crate::network::Order;
-use crate::stage::host::Happening;
-use crate::stage::wish::Free;
 
 /// Which deliveries are inert.
 #[derive(Debug, Default)]
@@ -63,19 +60,15 @@ impl Reduction {
     /// The one action that is enough in this state, if there is one; or what is missing to tell.
     ///
     /// `is_old` says whether a state with this fingerprint was known before.
-    pub(super) fn ample<P, A>(
+    pub(super) fn ample(
         &self,
-        machine: &Machine<P, A>,
+        machine: &Tables,
         state: &[u32],
         fingerprint: u64,
         actions: &[Act],
         change: &mut Change,
         is_old: impl Fn(u64) -> bool,
-    ) -> Result<Option<Act>, Lacking>
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
+    ) -> Result<Option<Act>, Lacking> {
         for &act in actions {
             let Act::Deliver(place) = act else { continue };
             let letter = &machine.letter_facts[state[machine.letters_at() + place] as usize];
@@ -96,22 +89,14 @@ impl Reduction {
     }
 
     /// Makes a decision that was missing.
-    pub(super) fn provide<P, A>(&mut self, machine: &mut Machine<P, A>, lacking: Lacking)
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
+    pub(super) fn provide(&mut self, machine: &mut dyn Provider, lacking: Lacking) {
         let Lacking { host, event } = lacking;
         let inert = !self.never.contains(&(host, event)) && self.is_inert(machine, host, event);
         self.decided.insert((host, event), inert);
     }
 
     /// Checks all decisions when the search is over; says if they were right. Those that were not are taken back.
-    pub(super) fn was_right<P, A>(&mut self, machine: &mut Machine<P, A>) -> bool
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
+    pub(super) fn was_right(&mut self, machine: &mut dyn Provider) -> bool {
         let mut inert: Vec<_> = self.decided.iter().filter(|(_, inert)| **inert).map(|(pair, _)| *pair).collect();
         inert.sort_unstable();
         let wrong: Vec<_> = inert.into_iter().filter(|&(host, event)| !self.is_inert(machine, host, event)).collect();
@@ -122,11 +107,7 @@ impl Reduction {
     }
 
     /// Whether a delivery is inert, as far as is known what else may befall the host.
-    fn is_inert<P, A>(&mut self, machine: &mut Machine<P, A>, host: u32, event: u32) -> bool
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
+    fn is_inert(&mut self, machine: &mut dyn Provider, host: u32, event: u32) -> bool {
         let first = Lag::Delivery { host };
         let (mut seen, mut open) = (FxHashSet::default(), vec![first]);
         seen.insert(first);
@@ -138,11 +119,7 @@ impl Reduction {
     }
 
     /// What becomes of a lag by anything else that may befall the host; nothing if something tells the two runs apart.
-    fn after<P, A>(&mut self, machine: &mut Machine<P, A>, event: u32, lag: Lag) -> Option<Vec<Lag>>
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
+    fn after(&mut self, machine: &mut dyn Provider, event: u32, lag: Lag) -> Option<Vec<Lag>> {
         let mut next = Vec::new();
         match lag {
             Lag::Delivery { host } => {
@@ -150,12 +127,12 @@ impl Reduction {
                 if self.compared_step(machine, host, event).is_seen {
                     return None;
                 }
-                for (other, step) in machine.followed[host as usize].clone() {
-                    if other == event || Self::waits_behind(machine, other, event) {
+                for (other, step) in machine.tables().followed[host as usize].clone() {
+                    if other == event || Self::waits_behind(machine.tables(), other, event) {
                         continue;
                     }
                     if self.commute(machine, host, event, other) {
-                        next.push(Lag::Delivery { host: machine.step_table[step as usize].host });
+                        next.push(Lag::Delivery { host: machine.tables().step_table[step as usize].host });
                     } else if self.are_twins(machine, host, event, other) {
                         next.push(Lag::Twin { host, other });
                     } else {
@@ -165,8 +142,8 @@ impl Reduction {
             }
             Lag::Twin { host, other } => {
                 let lagging = self.compared_step(machine, host, other).host;
-                for (third, _) in machine.followed[lagging as usize].clone() {
-                    if third == event || Self::waits_behind(machine, third, event) {
+                for (third, _) in machine.tables().followed[lagging as usize].clone() {
+                    if third == event || Self::waits_behind(machine.tables(), third, event) {
                         continue;
                     }
                     next.push(self.twins_after(machine, host, event, other, third)?);
@@ -177,22 +154,19 @@ impl Reduction {
     }
 
     /// What becomes of twins by a third thing, which befalls both runs.
-    fn twins_after<P, A>(
+    fn twins_after(
         &mut self,
-        machine: &mut Machine<P, A>,
+        machine: &mut dyn Provider,
         host: u32,
         event: u32,
         other: u32,
         third: u32,
-    ) -> Option<Lag>
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
+    ) -> Option<Lag> {
         let (ahead, lagging) =
             (self.compared_step(machine, host, event).host, self.compared_step(machine, host, other).host);
-        let possible = Self::is_possible(machine, host, third) && Self::is_possible(machine, ahead, third);
-        if !possible || Self::waits_behind(machine, third, other) {
+        let possible =
+            Self::is_possible(machine.tables(), host, third) && Self::is_possible(machine.tables(), ahead, third);
+        if !possible || Self::waits_behind(machine.tables(), third, other) {
             return None;
         }
         let before = self.compared_step(machine, host, third);
@@ -206,12 +180,8 @@ impl Reduction {
     }
 
     /// Whether a delivery and another are twins: each alone is silent, and the second does the same whichever it is.
-    fn are_twins<P, A>(&mut self, machine: &mut Machine<P, A>, host: u32, event: u32, other: u32) -> bool
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
-        let is_letter = matches!(machine.event_value(other), Happening::Receive { .. });
+    fn are_twins(&mut self, machine: &mut dyn Provider, host: u32, event: u32, other: u32) -> bool {
+        let is_letter = matches!(machine.tables().event_kinds[other as usize], EventKind::Receive { .. });
         let first = self.compared_step(machine, host, event);
         let alone = self.compared_step(machine, host, other);
         if !is_letter || first.is_seen || alone.is_seen || !alone.letters.is_empty() {
@@ -221,29 +191,17 @@ impl Reduction {
         let then = self.compared_step(machine, alone.host, event);
         second.host == then.host
             && second.batch == then.batch
-            && same_letters(machine, [&first, &second], [&alone, &then])
+            && same_letters(machine.tables(), [&first, &second], [&alone, &then])
     }
 
     /// Whether the first cannot come before the second, because both come from the same process, in order.
-    fn waits_behind<P, A>(machine: &Machine<P, A>, first: u32, second: u32) -> bool
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
-        match (machine.event_value(first), machine.event_value(second)) {
-            (Happening::Receive { from: one, .. }, Happening::Receive { from: other, .. }) => {
-                machine.rules.order == Order::Fifo && one == other
-            }
-            _ => false,
-        }
+    fn waits_behind(machine: &Tables, first: u32, second: u32) -> bool {
+        let (one, other) = (machine.event_kinds[first as usize], machine.event_kinds[second as usize]);
+        machine.rules.order == Order::Fifo && one == other && matches!(one, EventKind::Receive { .. })
     }
 
     /// Whether a delivery and something else come to the same in either order.
-    fn commute<P, A>(&mut self, machine: &mut Machine<P, A>, host: u32, event: u32, other: u32) -> bool
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
+    fn commute(&mut self, machine: &mut dyn Provider, host: u32, event: u32, other: u32) -> bool {
         if let Some(&known) = self.commuting.get(&(host, event, other)) {
             return known;
         }
@@ -251,52 +209,35 @@ impl Reduction {
         let then_other = self.compared_step(machine, first.host, other);
         let alone = self.compared_step(machine, host, other);
         let then = self.compared_step(machine, alone.host, event);
-        let still_possible = Self::is_possible(machine, first.host, other);
+        let still_possible = Self::is_possible(machine.tables(), first.host, other);
         let commute = still_possible
             && then_other.host == then.host
             && !first.is_seen
             && !then.is_seen
             && then_other.batch == alone.batch
-            && same_letters(machine, [&first, &then_other], [&alone, &then]);
+            && same_letters(machine.tables(), [&first, &then_other], [&alone, &then]);
         self.commuting.insert((host, event, other), commute);
         commute
     }
 
     /// Whether something may befall a host: a letter may always arrive, but a move must be one of its own.
-    fn is_possible<P, A>(machine: &Machine<P, A>, host: u32, event: u32) -> bool
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
-        match machine.event_value(event) {
-            Happening::Receive { .. } | Happening::Hear { .. } | Happening::Notice(_) => true,
-            Happening::Start
-            | Happening::Wish(_)
-            | Happening::Timeout(_)
-            | Happening::Crash
-            | Happening::Restart
-            | Happening::Tick => machine.host_facts[host as usize].moves.iter().any(|step| step.event == event),
+    fn is_possible(machine: &Tables, host: u32, event: u32) -> bool {
+        match machine.event_kinds[event as usize] {
+            EventKind::Receive { .. } | EventKind::Arrival => true,
+            EventKind::Move => machine.host_facts[host as usize].moves.iter().any(|step| step.event == event),
         }
     }
 
-    fn compared_step<P, A>(&mut self, machine: &mut Machine<P, A>, host: u32, event: u32) -> Step
-    where
-        P: Process<Input: Recorded, Output: Recorded>,
-        A: Free<P>,
-    {
-        if let Ok(step) = machine.step(host, event) {
-            return machine.step_table[step as usize].clone();
+    fn compared_step(&mut self, machine: &mut dyn Provider, host: u32, event: u32) -> Step {
+        if let Ok(step) = machine.tables().step(host, event) {
+            return machine.tables().step_table[step as usize].clone();
         }
         self.compared.entry((host, event)).or_insert_with(|| machine.compute_step(host, event)).clone()
     }
 }
 
 /// Whether two pairs of steps send the same: in any order, or in the same order on each channel.
-fn same_letters<P, A>(machine: &Machine<P, A>, one: [&Step; 2], other: [&Step; 2]) -> bool
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
+fn same_letters(machine: &Tables, one: [&Step; 2], other: [&Step; 2]) -> bool {
     let sent = |steps: [&Step; 2]| {
         let mut letters: Vec<u32> = steps.iter().flat_map(|step| step.letters.iter().copied()).collect();
         // A stable sort: letters of one ordered channel have the same key, and keep their order.

@@ -7,15 +7,12 @@
 use std::ops::Range;
 use std::time::Instant;
 
-use quorate_core::process::Process;
-use quorate_core::trace::Recorded;
-
+use super::action::{Act, Action};
 use super::goal::Goal;
-use super::machine::{Act, Action, Machine};
 use super::reduce::Reduction;
 use super::successor::Change;
+use super::tables::{Need, Provider};
 use super::visited::{SHARDS, Shard, Visited, shard_of};
-use crate::stage::wish::Free;
 
 /// How far a search goes.
 #[derive(Clone, Copy, Debug)]
@@ -146,25 +143,21 @@ const WORTH_A_THREAD: usize = 1 << 10;
 const PROVISIONAL: u32 = 1 << 31;
 
 /// Searches from the first state.
-pub(super) fn search<P, A>(
-    machine: &mut Machine<P, A>,
+pub(super) fn search(
+    provider: &mut dyn Provider,
     first: &[u32],
     goals: &[Goal],
     limits: &Limits,
     reduction: &mut Option<Reduction>,
     progress: &mut dyn FnMut(Progress),
-) -> Searched
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
-    let mut search = Search::new(machine, first, goals, limits, reduction);
+) -> Searched {
+    let mut search = Search::new(provider, first, goals, limits, reduction);
     search.run(progress);
     search.searched
 }
 
-struct Search<'a, P: Process, A> {
-    machine: &'a mut Machine<P, A>,
+struct Search<'a> {
+    provider: &'a mut dyn Provider,
     reduction: &'a mut Option<Reduction>,
     limits: &'a Limits,
     /// The goals that are broken if somebody waits at the end, as a set of bits.
@@ -178,20 +171,16 @@ struct Search<'a, P: Process, A> {
     began: Instant,
 }
 
-impl<'a, P, A> Search<'a, P, A>
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
+impl<'a> Search<'a> {
     fn new(
-        machine: &'a mut Machine<P, A>,
+        provider: &'a mut dyn Provider,
         first: &[u32],
         goals: &[Goal],
         limits: &'a Limits,
         reduction: &'a mut Option<Reduction>,
     ) -> Self {
         let mut level = Frontier::default();
-        let fingerprint = machine.fingerprint(first).max(1);
+        let fingerprint = provider.tables().fingerprint(first).max(1);
         level.push(first, fingerprint);
         let mut visited = Visited::new();
         visited.shards[shard_of(fingerprint)].get_or_insert(fingerprint, 0);
@@ -199,6 +188,8 @@ where
         let is_about_waiting = |goal: &Goal| matches!(goal, Goal::DeadlockFreedom | Goal::StarvationFreedom);
         let waiting =
             (0..).zip(goals).filter(|(_, goal)| is_about_waiting(goal)).fold(0, |bits, (at, _)| bits | 1 << at);
+        let violated = provider.tables().violated_at_first;
+        let broken_at_first = |place: usize| (violated & 1 << place != 0).then_some(Breach { state: 0, action: None });
         let kept = if limits.keep { level.clone() } else { Frontier::default() };
         let searched = Searched {
             visited,
@@ -207,13 +198,13 @@ where
             ends: (0, 0),
             complete: false,
             cyclic: false,
-            breaches: vec![None; goals.len()],
+            breaches: (0..goals.len()).map(|place| broken_at_first(place)).collect(),
             kept,
             seconds: 0.0,
         };
         let next = Frontier::default();
         let began = Instant::now();
-        Search { machine, reduction, limits, waiting, level, next, level_begins: 0, next_begins: 1, searched, began }
+        Search { provider, reduction, limits, waiting, level, next, level_begins: 0, next_begins: 1, searched, began }
     }
 
     fn run(&mut self, progress: &mut dyn FnMut(Progress)) {
@@ -302,10 +293,10 @@ where
         for &place in deferred {
             while !self.expand(place, &mut expanded, &mut scratch) {
                 match scratch.need.take() {
-                    Some(need) => self.machine.provide(need),
+                    Some(need) => self.provider.provide(need),
                     None => {
                         let reduction = self.reduction.as_mut().expect("only a reduction lacks anything else");
-                        reduction.provide(self.machine, scratch.lacking.take().expect("it says what it lacks"));
+                        reduction.provide(self.provider, scratch.lacking.take().expect("it says what it lacks"));
                     }
                 }
             }
@@ -317,7 +308,7 @@ where
     fn expand(&self, place: usize, expanded: &mut Expanded, scratch: &mut Scratch) -> bool {
         let (state, fingerprint) = (self.level.state(place), self.level.fingerprints[place]);
         let number = (self.level_begins + place) as u32;
-        let machine = &*self.machine;
+        let machine = self.provider.tables();
         machine.actions(state, &mut scratch.actions);
         if let Some(reduction) = &*self.reduction {
             let old = |fingerprint: u64| {
@@ -402,10 +393,14 @@ where
             let (mut built, mut change, mut state) = (Frontier::default(), Change::default(), Vec::new());
             for winner in &winners[part] {
                 let parent = self.level.state(winner.parent as usize);
-                let followed = self.machine.follow(parent, winner.action.unpack(), &mut change);
+                let followed = self.provider.tables().follow(parent, winner.action.unpack(), &mut change);
                 debug_assert!(followed.is_ok(), "what was followed once can be followed again");
-                self.machine.build(parent, &mut change, &mut state);
-                debug_assert_eq!(self.machine.fingerprint(&state).max(1), winner.fingerprint, "the changes add up");
+                self.provider.tables().build(parent, &mut change, &mut state);
+                debug_assert_eq!(
+                    self.provider.tables().fingerprint(&state).max(1),
+                    winner.fingerprint,
+                    "the changes add up"
+                );
                 built.push(&state, winner.fingerprint);
             }
             built
@@ -421,7 +416,7 @@ where
 struct Scratch {
     actions: Vec<Act>,
     change: Change,
-    need: Option<super::machine::Need>,
+    need: Option<Need>,
     lacking: Option<super::reduce::Lacking>,
 }
 

@@ -3,12 +3,9 @@
 //! A successor is described by what changes, and its fingerprint is the old one with those changes; its words are built
 //! only if the fingerprint is new.
 
-use quorate_core::process::Process;
-use quorate_core::trace::Recorded;
-
+use super::action::Act;
 use super::budget::{Budget, Cost};
-use super::machine::{Act, LetterFacts, Machine, Need, Step};
-use crate::stage::wish::Free;
+use super::tables::{LetterFacts, Need, Step, Tables};
 
 /// What an action changes. One is used for many, so that its memory is.
 #[derive(Clone, Debug, Default)]
@@ -24,11 +21,7 @@ pub(super) struct Change {
     whole: Option<Vec<u32>>,
 }
 
-impl<P, A> Machine<P, A>
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
+impl Tables {
     /// Everything that may happen in a state, in a fixed order.
     pub(super) fn actions(&self, state: &[u32], actions: &mut Vec<Act>) {
         actions.clear();
@@ -89,8 +82,8 @@ where
         self.host_facts[state[host] as usize].alive
     }
 
-    /// The goals that are broken by a run that ends in this state, as a set of bits. `waiting` are those that are broken
-    /// if somebody waits.
+    /// The goals that are broken by a run that ends in this state, as a set of bits. `waiting` are those that are
+    /// broken if somebody waits.
     pub(super) fn broken_at_the_end(&self, state: &[u32], waiting: u32) -> u32 {
         let at_the_end = self.watch_facts[state[self.n] as usize].at_the_end;
         if (0..self.n).any(|host| self.waits(state, host)) { at_the_end | waiting } else { at_the_end }
@@ -241,7 +234,10 @@ where
         } else if self.rules.elects {
             next[self.n + 1] = self.budget(&next).calling_again().word();
         }
-        self.drop_letters(&mut next, |facts| facts.is_notice && facts.to as usize == host);
+        // The dead are told nothing, and who has not heard of its return hears only of its crash.
+        let crash_of = self.letter_facts[self.news[host * self.n].0 as usize].event;
+        let news_of_it = |facts: &LetterFacts| facts.from as usize == host && facts.event != crash_of;
+        self.drop_letters(&mut next, |facts| facts.is_notice && (facts.to as usize == host || news_of_it(facts)));
         self.drop_letters_to_the_gone(&mut next);
         change.whole = Some(next);
     }

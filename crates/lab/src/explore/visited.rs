@@ -3,7 +3,7 @@
 //! A fingerprint takes 12 bytes in a table that is at least half full once it has grown, and the way back 8: at most 32
 //! bytes a state. Shards make the tables small enough for the cache, and let threads fill different ones at once.
 
-use super::machine::Action;
+use super::action::Action;
 
 /// How many shards there are. It does not depend on the number of threads, so neither does any answer.
 pub(super) const SHARDS: usize = 64;

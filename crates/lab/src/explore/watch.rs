@@ -98,8 +98,15 @@ impl Watch {
     }
 
     /// The goals that are broken if the run ends here, as a set of bits.
-    pub(super) fn violated_at_the_end(&self) -> u32 {
-        let broken = self.monitors.iter().filter(|(_, monitor)| monitor.end(0).is_some());
+    ///
+    /// Who names a leader that has crashed calls again when it needs it, unless it is `told` of crashes: before that,
+    /// an election is not over.
+    pub(super) fn violated_at_the_end(&self, told: bool) -> u32 {
+        let judged = |monitor: &Monitor| match monitor {
+            Monitor::Decided(watch) => told || !watch.names_the_dead(),
+            _ => true,
+        };
+        let broken = self.monitors.iter().filter(|(_, monitor)| judged(monitor) && monitor.end(0).is_some());
         broken.fold(0, |broken, (place, _)| broken | 1 << place)
     }
 }

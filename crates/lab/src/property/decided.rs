@@ -33,6 +33,11 @@ impl Decided {
         }
     }
 
+    /// Whether a live process names one that has crashed.
+    pub fn names_the_dead(&self) -> bool {
+        self.named.values().any(|leader| !self.live.contains(leader))
+    }
+
     pub(super) fn end(&self) -> Option<String> {
         let largest = self.live.last()?;
         let wrong = self.live.iter().find(|id| self.named.get(id) != Some(largest))?;

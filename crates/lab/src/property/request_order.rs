@@ -111,7 +111,8 @@ impl RequestOrder {
                 None
             }
             What::Received { from, sequence, .. } | What::Heard { from, sequence } => {
-                // A duplicate tells nothing that its original did not, or will not when it comes.
+                // A duplicate tells nothing that its original did not, or will not when it comes; but for who has
+                // crashed in between, and for whom we would have to keep every message for ever.
                 if let Some(carried) = self.carried.remove(&(from, sequence)) {
                     self.known.learn(me, &carried);
                 }

@@ -78,9 +78,9 @@ impl Reader {
         if let Some(remark) = line.strip_prefix('#') {
             let remark = remark.strip_prefix(' ').unwrap_or(remark).to_string();
             if self.begun {
-                self.remarks.push(remark)
+                self.remarks.push(remark);
             } else {
-                self.description.push(remark)
+                self.description.push(remark);
             }
             return Ok(());
         }

@@ -141,8 +141,8 @@ impl ScenarioError {
         ScenarioError { line: (line > 0).then_some(line), why: why.into() }
     }
 
-    fn of_header(why: impl ToString) -> ScenarioError {
-        ScenarioError { line: None, why: why.to_string() }
+    fn of_header(why: impl Into<String>) -> ScenarioError {
+        ScenarioError { line: None, why: why.into() }
     }
 }
 

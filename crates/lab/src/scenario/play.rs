@@ -113,7 +113,9 @@ impl Played {
 impl Scenario {
     /// Plays it with the algorithm of the catalogue that it names.
     pub fn play(&self) -> Result<Played, ScenarioError> {
-        self.play_subject(&Named::new(&self.header.algorithm).map_err(ScenarioError::of_header)?)
+        self.play_subject(
+            &Named::new(&self.header.algorithm).map_err(|error| ScenarioError::of_header(error.to_string()))?,
+        )
     }
 
     /// Plays it with an algorithm, which must be called what the scenario says.
@@ -147,9 +149,10 @@ impl Scenario {
         let header = &self.header;
         header.check(entry)?;
         let given = header.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let options = Options::new(entry, given).map_err(ScenarioError::of_header)?;
+        let options = Options::new(entry, given).map_err(|error| ScenarioError::of_header(error.to_string()))?;
         let (timing, bound) = (header.timing_of(entry), header.delay_bound.unwrap_or(1));
-        let group = Group::new(entry, header.n, bound, timing, options).map_err(ScenarioError::of_header)?;
+        let group = Group::new(entry, header.n, bound, timing, options)
+            .map_err(|error| ScenarioError::of_header(error.to_string()))?;
         let said = self.rules(entry);
         let company = Company { group: group.clone(), create, timed: said.delay_bound.is_some() };
         let restarts = header.restarts.unwrap_or(said.bounds.restarts);

@@ -5,10 +5,10 @@
 //! writes them down. Whatever a stage does, it tells as records.
 
 pub mod host;
+mod rules;
 pub mod wish;
 mod words;
 
-use std::collections::BTreeSet;
 use std::fmt;
 
 use quorate_core::clock::Number;
@@ -19,52 +19,10 @@ use quorate_core::trace::{Label, Record, Recorded, Sequence, What};
 use crate::network::Order;
 use crate::property::Causality;
 use crate::time::DELTA;
+pub use rules::{Bounds, Rules};
+
 use host::{Aftermath, Company, Happening, Host};
-use wish::{Free, Times, Wish};
-
-/// What may happen at all, and how often.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Rules {
-    /// In which order messages arrive.
-    pub order: Order,
-    /// How many ticks a message takes at most, where there is time.
-    pub delay_bound: Option<Ticks>,
-    /// Whether everybody is told of every crash, at some time after it.
-    pub detector: bool,
-    /// Whether an application's message carries a stamp.
-    pub stamped_pokes: bool,
-    /// How often each application asks.
-    pub times: Times,
-    /// Who does not ask, by custom.
-    pub coordinator: Option<Id>,
-    /// Whether the applications call elections, so that somebody has to.
-    pub elects: bool,
-    /// Who has crashed before the run.
-    pub absent: BTreeSet<Id>,
-    /// How often the rest may happen, in all.
-    pub bounds: Bounds,
-    /// Whether it matters whose request is in whose past.
-    pub causal: bool,
-}
-
-/// How often things may happen, in all; or how often they still may.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Bounds {
-    /// Messages of the applications.
-    pub pokes: u32,
-    /// Crashes.
-    pub crashes: u32,
-    /// Returns of those who crashed.
-    pub restarts: u32,
-    /// Losses of a message.
-    pub losses: u32,
-    /// Second arrivals of a message.
-    pub duplicates: u32,
-    /// Withdrawals of a request.
-    pub withdrawals: u32,
-    /// Timers that run out; any number, if none is said.
-    pub timeouts: Option<u32>,
-}
+use wish::{Free, Wish};
 
 /// A message on its way: of a process, of an application, or of who tells of crashes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -145,6 +103,8 @@ pub struct Stage<P: Process, A> {
     causality: Causality,
     /// Whether an election is still to be called, as none was since the beginning or the last crash.
     uncalled: bool,
+    /// The last request that was served before one that had happened before it.
+    overtaking: Option<(Id, Id)>,
     sequence: Sequence,
     steps: u64,
 }
@@ -179,6 +139,7 @@ where
             left,
             causality: Causality::default(),
             uncalled,
+            overtaking: None,
             sequence: 0,
             steps: 0,
         };
@@ -203,6 +164,11 @@ where
     /// A host.
     pub fn host(&self, id: Id) -> &Host<P, A> {
         &self.hosts[id.index()]
+    }
+
+    /// Who was served last before somebody whose request had happened before its own, and who that is.
+    pub fn overtaking(&self) -> Option<(Id, Id)> {
+        self.overtaking
     }
 
     /// The letters on their way, each with its name, in the order in which they were sent.
@@ -379,7 +345,11 @@ where
 
     fn crash(&mut self, id: Id, records: &mut Vec<Record>) {
         self.befall(id, Happening::Crash, records);
-        self.letters.retain(|(_, letter)| !matches!(letter.content, Content::Notice(_)) || letter.to != id);
+        // The dead are told nothing, and who has not heard of its return hears only of its crash.
+        self.letters.retain(|(_, letter)| match letter.content {
+            Content::Notice(notice) => letter.to != id && notice != Notice::Trust(id),
+            Content::Message(_) | Content::Poke(_) => true,
+        });
         if self.rules.detector {
             self.tell_everybody(Notice::Suspect(id), id);
         } else {
@@ -442,7 +412,10 @@ where
         let Aftermath { sends, records: happened } = self.hosts[id.index()].befall(id, happening, &self.company);
         let mut sends = sends.into_iter();
         for what in happened {
-            if self.rules.causal && self.causality.observe(id, &what).is_some() {
+            if self.rules.causal
+                && let Some(gone) = self.causality.observe(id, &what)
+            {
+                self.overtaking = gone.overtook.map(|other| (id, other)).or(self.overtaking);
                 for (_, letter) in &mut self.letters {
                     letter.past.remove(id);
                 }
@@ -471,13 +444,6 @@ where
 
     fn record(&self, process: Id, what: What) -> Record {
         Record { at: self.steps * DELTA, process, what }
-    }
-}
-
-impl Rules {
-    /// How often this application asks.
-    pub fn times_of(&self, id: Id, n: u32) -> Times {
-        if n > 1 && self.coordinator == Some(id) { Times::AtMost(0) } else { self.times }
     }
 }
 

@@ -129,6 +129,10 @@ pub struct Arguments {
     /// Write its records: .jsonl, or .shiviz for ShiViz
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub trace: Option<PathBuf>,
+
+    /// Write it as a scenario, which `replay` runs again
+    #[arg(long, help_heading = "Output", value_name = "FILE")]
+    pub scenario: Option<PathBuf>,
 }
 
 impl Arguments {

@@ -3,27 +3,26 @@
 mod arguments;
 mod text;
 
-use std::path::Path;
 use std::process::ExitCode;
 
 use serde_json::{Map, Value, json};
 
 use super::failure::{Failure, exit_code};
+use super::files::{Files, write};
 use super::output::Terminal;
-use crate::diagram::{Format, Mark, Picture};
+use crate::diagram::{Mark, Picture};
 use crate::explore::counterexample::Counterexample;
 use crate::explore::goal::Goal;
 use crate::explore::{Findings, Progress, Verdict};
 use crate::report::Severity;
+use crate::scenario::Scenario;
 use crate::subject::Subject;
 
 pub use arguments::Arguments;
 
 /// Explores an algorithm and prints what was found.
 pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let outputs = [&arguments.diagram, &arguments.trace].into_iter().flatten();
-    let outputs: Vec<_> =
-        outputs.map(|path| Ok((path.as_path(), Format::of(path)?))).collect::<Result<_, Failure>>()?;
+    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref())?;
     let findings = {
         let mut spinner = terminal.spinner();
         let mut tell = |progress: Progress| spinner.set(progress.states, &in_words(progress));
@@ -33,8 +32,15 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
         terminal.warn(&format!("an assumption of {} is broken: {broken}", findings.algorithm));
     }
     match first_violation(&findings) {
-        Some((goal, found)) => write(&findings, goal, found, &outputs)?,
-        None if outputs.is_empty() => {}
+        Some((goal, found)) => {
+            files.write(&picture(&findings, goal, found))?;
+            if let Some(path) = &arguments.scenario {
+                let scenario = Scenario::of_counterexample(&arguments.exploration(), subject.entry(), goal, found)
+                    .map_err(|error| Failure::Scenario { name: path.display().to_string(), error })?;
+                write(path, &scenario.to_string())?;
+            }
+        }
+        None if files.is_empty() && arguments.scenario.is_none() => {}
         None => terminal.warn("nothing is violated, so there is no run to write"),
     }
     if terminal.is_json() {
@@ -71,14 +77,6 @@ fn picture<'f>(findings: &Findings, goal: Goal, found: &'f Counterexample) -> Pi
         title: format!("{}: {goal} is violated", findings.algorithm),
         marks: vec![Mark { at, process, text: found.why.clone() }],
     }
-}
-
-fn write(findings: &Findings, goal: Goal, found: &Counterexample, outputs: &[(&Path, Format)]) -> Result<(), Failure> {
-    for &(path, format) in outputs {
-        let content = picture(findings, goal, found).render(format);
-        std::fs::write(path, content).map_err(|error| Failure::File { path: path.display().to_string(), error })?;
-    }
-    Ok(())
 }
 
 /// The worst that was found.

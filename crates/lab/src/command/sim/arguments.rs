@@ -147,7 +147,11 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = parse::time)]
     pub until: Option<Ticks>,
 
-    /// Write every record as a line of JSON into a file; times are in millionths of δ
+    /// Draw the run: .svg or .txt
+    #[arg(long, value_name = "FILE")]
+    pub diagram: Option<PathBuf>,
+
+    /// Write every record as a line of JSON into a file, times in millionths of δ; or, as .shiviz, for ShiViz
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 }

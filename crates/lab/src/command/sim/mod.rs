@@ -3,6 +3,9 @@
 mod arguments;
 mod text;
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::time::Instant;
 
@@ -11,9 +14,13 @@ use quorate_core::trace::Record;
 use serde_json::json;
 
 use super::failure::{Failure, exit_code};
+use super::files::Files;
 use super::output::{Terminal, number};
-use super::trace::Trace;
+use crate::diagram::{Format, Mark, Picture};
 use crate::experiment::Spectators;
+use crate::observer::Verdict;
+use crate::property::Violation;
+use crate::report::Report;
 use crate::subject::Subject;
 
 pub use arguments::{Arguments, Conversation};
@@ -22,19 +29,27 @@ pub use arguments::{Arguments, Conversation};
 pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     check_family(subject.entry(), arguments)?;
     let experiment = arguments.experiment();
-    let mut trace = arguments.trace.as_deref().map(Trace::create).transpose()?;
+    let log = arguments.trace.as_ref().filter(|path| Format::of(path) == Ok(Format::Shiviz));
+    let lines = arguments.trace.as_deref().filter(|_| log.is_none());
+    let files = Files::new(arguments.diagram.as_ref(), log)?;
+    let mut trace = lines.map(Trace::create).transpose()?;
+    let mut kept = Vec::new();
     let is_mutex = subject.entry().family == Family::Mutex;
     let mut progress =
         if is_mutex { terminal.progress(experiment.clients.entries, "entries") } else { terminal.spinner() };
     let began = Instant::now();
+    let is_seen = trace.is_some() || !files.is_empty();
     let report = {
         let mut write = |record: &Record| {
             if let Some(trace) = &mut trace {
                 trace.write(record);
             }
+            if !files.is_empty() && kept.len() <= MOST_DRAWN {
+                kept.push(record.clone());
+            }
         };
         let mut tell = |events: u64, entries: u64| progress.set(entries, &format!("{events} events"));
-        let records: Option<&mut dyn FnMut(&Record)> = if arguments.trace.is_some() { Some(&mut write) } else { None };
+        let records: Option<&mut dyn FnMut(&Record)> = if is_seen { Some(&mut write) } else { None };
         experiment.run_subject(subject, Spectators { records, progress: Some(&mut tell) })?
     };
     let seconds = began.elapsed().as_secs_f64();
@@ -42,6 +57,10 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     if let Some(trace) = trace {
         trace.finish()?;
     }
+    if kept.len() > MOST_DRAWN {
+        return Err(Failure::Usage(format!("the run has more than {MOST_DRAWN} records: draw a shorter one")));
+    }
+    files.write(&picture(&report, &kept))?;
     for broken in &report.broken_assumptions {
         terminal.warn(&format!("an assumption of {} is broken: {broken}", report.algorithm));
     }
@@ -56,6 +75,22 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
         terminal.remark(&format!("{millions} million events a second"));
     }
     Ok(exit_code(report.severity()))
+}
+
+/// So many records can be drawn or written for ShiViz at most; a trace in JSON has no limit.
+const MOST_DRAWN: usize = 1_000_000;
+
+/// A run to draw, its broken promises marked.
+fn picture<'r>(report: &Report, records: &'r [Record]) -> Picture<'r> {
+    let marks = report.outcome.verdicts.iter().filter_map(|(property, verdict)| match verdict {
+        Verdict::Violated(Violation { at, why }) => {
+            let last = records.iter().rfind(|record| record.at == *at).map(|record| record.process);
+            Some(Mark { at: *at, process: last.filter(|_| property.is_safety()), text: why.clone() })
+        }
+        Verdict::Held | Verdict::Undecided => None,
+    });
+    let title = format!("{}, seed {}", report.algorithm, report.seed);
+    Picture { n: report.n, records, title, marks: marks.collect() }
 }
 
 /// Refuses what means nothing to the algorithm's family, rather than ignoring it.
@@ -89,4 +124,38 @@ fn check_sets(entry: &Entry, arguments: &Arguments) -> Result<(), Failure> {
 /// Whether an algorithm lets one choose its voting sets.
 fn has_sets(entry: &Entry) -> bool {
     entry.options.iter().any(|option| option.key == "sets")
+}
+
+/// The file that records go to. The first error is kept, and told when the run is over.
+struct Trace {
+    path: String,
+    file: BufWriter<File>,
+    error: Option<std::io::Error>,
+}
+
+impl Trace {
+    fn create(path: &Path) -> Result<Trace, Failure> {
+        let name = path.display().to_string();
+        match File::create(path) {
+            Ok(file) => Ok(Trace { path: name, file: BufWriter::new(file), error: None }),
+            Err(error) => Err(Failure::File { path: name, error }),
+        }
+    }
+
+    fn write(&mut self, record: &Record) {
+        if self.error.is_none() {
+            let written = serde_json::to_writer(&mut self.file, record)
+                .map_err(std::io::Error::from)
+                .and_then(|()| self.file.write_all(b"\n"));
+            self.error = written.err();
+        }
+    }
+
+    fn finish(mut self) -> Result<(), Failure> {
+        let result = match self.error.take() {
+            Some(error) => Err(error),
+            None => self.file.flush(),
+        };
+        result.map_err(|error| Failure::File { path: self.path, error })
+    }
 }

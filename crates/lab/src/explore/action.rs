@@ -1,0 +1,50 @@
+//! Something that may happen in a state, and its packed form.
+
+/// Something that may happen in a state: what kind it is, and at which places of the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(super) struct Action(u32);
+
+/// What an action says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Act {
+    /// A host makes one of its moves: which host, which of its moves.
+    Move(usize, usize),
+    /// The letter at this place arrives.
+    Deliver(usize),
+    /// The letter at this place arrives, and stays.
+    DeliverAndKeep(usize),
+    /// The letter at this place is lost.
+    Lose(usize),
+    /// The application of the first host sends a message to the second.
+    Poke(usize, usize),
+    /// Time passes.
+    Tick,
+}
+
+impl Act {
+    pub(super) fn pack(self) -> Action {
+        let pack = |kind: u32, a: usize, b: usize| Action(kind << 28 | (a as u32) << 14 | b as u32);
+        match self {
+            Act::Move(host, place) => pack(0, host, place),
+            Act::Deliver(place) => pack(1, 0, place),
+            Act::DeliverAndKeep(place) => pack(2, 0, place),
+            Act::Lose(place) => pack(3, 0, place),
+            Act::Poke(from, to) => pack(4, from, to),
+            Act::Tick => pack(5, 0, 0),
+        }
+    }
+}
+
+impl Action {
+    pub(super) fn unpack(self) -> Act {
+        let (a, b) = ((self.0 >> 14 & 0x3fff) as usize, (self.0 & 0x3fff) as usize);
+        match self.0 >> 28 {
+            0 => Act::Move(a, b),
+            1 => Act::Deliver(b),
+            2 => Act::DeliverAndKeep(b),
+            3 => Act::Lose(b),
+            4 => Act::Poke(a, b),
+            _ => Act::Tick,
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! What an exploration found, and under which conditions, in words.
+
+use quorate_core::catalog::{Entry, Family};
+use quorate_core::id::Id;
+
+use super::Exploration;
+use super::counterexample::Counterexample;
+use super::goal::Goal;
+use crate::network::Order;
+use crate::stage::Rules;
+use crate::stage::wish::Times;
+
+/// What an exploration found.
+#[derive(Clone, Debug)]
+pub struct Findings {
+    /// The algorithm.
+    pub algorithm: &'static str,
+    /// How many processes.
+    pub n: u32,
+    /// How many distinct states there are.
+    pub states: u64,
+    /// How many steps lead from one to another.
+    pub transitions: u64,
+    /// How many steps the farthest state is away from the first.
+    pub depth: u64,
+    /// How many states there are in which a run ends.
+    pub ends: u64,
+    /// The sum of the fingerprints of these: the same if and only if they are the same states, but for chance.
+    pub ends_digest: u64,
+    /// Whether everything was explored.
+    pub complete: bool,
+    /// How long it took.
+    pub seconds: f64,
+    /// How many bytes the visited states and the ways to them take.
+    pub bytes: u64,
+    /// The chance that two states had the same fingerprint, so that one of them was not explored.
+    pub collision: f64,
+    /// What was found about each goal, in the order in which they were asked.
+    pub verdicts: Vec<(Goal, Verdict)>,
+    /// Those of them that the algorithm promises.
+    pub promised: Vec<Goal>,
+    /// Under which bounds and conditions, in words.
+    pub bounds: Vec<String>,
+    /// What of these breaks an assumption of the algorithm, in words.
+    pub broken_assumptions: Vec<String>,
+    /// How often somebody who waited was overtaken at most, where that was counted.
+    pub most_overtaken: Option<u32>,
+}
+
+/// What was found about a goal.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Everything was explored, and nothing breaks it.
+    Holds,
+    /// This breaks it.
+    Violated(Box<Counterexample>),
+    /// It was not broken as far as was explored, and this is why that is not far enough.
+    Undecided(String),
+}
+
+impl Findings {
+    /// The verdict on a goal, if it was asked.
+    pub fn verdict(&self, goal: Goal) -> Option<&Verdict> {
+        self.verdicts.iter().find(|(asked, _)| *asked == goal).map(|(_, verdict)| verdict)
+    }
+
+    /// Whether a goal was asked and holds.
+    pub fn holds(&self, goal: Goal) -> bool {
+        self.verdict(goal) == Some(&Verdict::Holds)
+    }
+
+    /// The run that breaks a goal, if it was asked and is broken.
+    pub fn counterexample(&self, goal: Goal) -> Option<&Counterexample> {
+        match self.verdict(goal)? {
+            Verdict::Violated(counterexample) => Some(counterexample),
+            Verdict::Holds | Verdict::Undecided(_) => None,
+        }
+    }
+}
+
+impl Exploration {
+    pub(super) fn bounds_in_words(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
+        let (one, what) = if entry.family == Family::Mutex { ("entry", "entries") } else { ("call", "calls") };
+        let mut words = vec![format!("n = {}", self.n)];
+        if entry.family != Family::Detector {
+            words.push(match rules.times {
+                Times::AtMost(1) => format!("1 {one} each"),
+                times => format!("{times} {what} each"),
+            });
+        }
+        words.push(match rules.order {
+            Order::Fifo => "FIFO channels".into(),
+            Order::Any => "messages in any order".into(),
+        });
+        if let Some(bound) = rules.delay_bound {
+            words.push(format!("delays of at most {bound} ticks"));
+        }
+        let bounds = &rules.bounds;
+        for (count, what) in [
+            (bounds.pokes, "application messages"),
+            (bounds.crashes, "crashes"),
+            (bounds.restarts, "restarts"),
+            (bounds.losses, "losses"),
+            (bounds.duplicates, "duplicates"),
+            (bounds.withdrawals, "withdrawals"),
+        ] {
+            if count > 0 {
+                words.push(format!("at most {count} {what}"));
+            }
+        }
+        if let Some(timeouts) = bounds.timeouts {
+            words.push(format!("at most {timeouts} timeouts"));
+        }
+        if !self.absent.is_empty() {
+            let absent: Vec<_> = self.absent.iter().map(Id::to_string).collect();
+            words.push(format!("without {}", absent.join(", ")));
+        }
+        words
+    }
+
+    pub(super) fn broken_assumptions(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
+        let (assumed, bounds) = (&entry.assumptions, &rules.bounds);
+        let broken = [
+            (assumed.reliable && bounds.losses > 0, "messages may be lost"),
+            (assumed.reliable && bounds.duplicates > 0, "messages may arrive twice"),
+            (assumed.fifo && rules.order == Order::Any, "messages may overtake each other"),
+            (assumed.crash_free && (bounds.crashes > 0 || !self.absent.is_empty()), "processes crash"),
+            (assumed.restart_free && bounds.restarts > 0, "processes come back"),
+            (assumed.synchronous && rules.delay_bound.is_none(), "delays have no bound"),
+            (assumed.detector && !rules.detector, "nobody tells of crashes"),
+        ];
+        broken.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
+    }
+}

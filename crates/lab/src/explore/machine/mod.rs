@@ -1,0 +1,199 @@
+//! The transition system that is searched: every distinct part of a state once, every distinct step once.
+//!
+//! A global state is a short row of words: one number for each host, one for what watches, one for what is left of the
+//! bounds, and one for each letter on its way. As a step is a pure function of a host and of what befalls it, its
+//! result is computed once and remembered. While a level of the search is expanded, the tables are only read, by all
+//! threads; what is missing in them is a need, and is provided between two levels, in a fixed
+//! order. So numbers are the same whatever the number of threads, and fingerprints come from contents, not from
+//! numbers.
+
+mod provide;
+
+use quorate_core::id::{Id, IdSet};
+use quorate_core::process::{Notice, Process};
+use quorate_core::trace::Recorded;
+
+use crate::explore::budget::{Budget, Cost};
+use crate::explore::goal::Goal;
+use crate::explore::interner::Interner;
+use crate::explore::tables::{EventKind, FREE, HostFacts, LetterFacts, Move, Tables};
+use crate::explore::watch::{Seen, Watch};
+use crate::stage::host::{Company, Happening, Host};
+use crate::stage::wish::{Free, Times, Wish};
+use crate::stage::{Content, Letter, Rules};
+
+/// The tables, and what the numbers in them stand for.
+#[derive(Debug)]
+pub(in crate::explore) struct Machine<P: Process, A> {
+    pub(in crate::explore) tables: Tables,
+    pub(in crate::explore) company: Company<P>,
+    hosts: Interner<(Id, Host<P, A>)>,
+    letters: Interner<Letter<P::Message>>,
+    events: Interner<Happening<P>>,
+}
+
+impl<P, A> Machine<P, A>
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Free<P>,
+{
+    /// The tables of a search, and its first state.
+    pub(in crate::explore) fn new(company: Company<P>, rules: Rules, goals: &[Goal]) -> (Machine<P, A>, Vec<u32>) {
+        let n = company.group.n;
+        let mut machine = Machine {
+            tables: Tables::new(rules, n as usize),
+            company,
+            hosts: Interner::new(1),
+            letters: Interner::new(2),
+            events: Interner::new(3),
+        };
+        machine.tables.tick = machine.event(Happening::Tick);
+        for (about, to) in Id::all(n).flat_map(|about| Id::all(n).map(move |to| (about, to))) {
+            let crash = machine.letter(Letter::notice(about, to, Notice::Suspect(about)));
+            let back = machine.letter(Letter::notice(about, to, Notice::Trust(about)));
+            machine.tables.news.push((crash, back));
+        }
+        let counts_bypass =
+            goals.contains(&Goal::StarvationFreedom) && matches!(machine.tables.rules.times, Times::AtMost(_));
+        let first = machine.first_state(Watch::new(goals, n, counts_bypass));
+        (machine, first)
+    }
+
+    /// Everybody who is not absent has started.
+    fn first_state(&mut self, watch: Watch) -> Vec<u32> {
+        let n = self.tables.n as u32;
+        let (mut hosts, mut letters, mut watch) = (Vec::new(), Vec::new(), watch);
+        for id in Id::all(n) {
+            let mut host = Host::new(id, &self.company, self.tables.rules.times_of(id, n));
+            let absent = self.tables.rules.absent.contains(&id);
+            let happening = if absent { Happening::Crash } else { Happening::Start };
+            let after = host.befall(id, happening, &self.company);
+            let seen: Vec<_> = after.records.into_iter().filter(|what| watch.sees(what)).map(Seen::Happened).collect();
+            let reaction = watch.react(id, &seen, &IdSet::new());
+            watch = reaction.watch;
+            self.tables.violated_at_first |= reaction.violated;
+            letters.extend(after.sends.into_iter().map(|(to, message)| Letter {
+                from: id,
+                to,
+                content: Content::Message(message),
+                past: IdSet::new(),
+                age: 0,
+            }));
+            hosts.push(host);
+        }
+        let live = |id: Id| !self.tables.rules.absent.contains(&id);
+        letters.retain(|letter| letter.to.number() <= n && (live(letter.to) || self.tables.rules.bounds.restarts > 0));
+        if self.tables.rules.detector {
+            for to in Id::all(n).filter(|&id| live(id)) {
+                letters.extend(self.tables.rules.absent.iter().map(|&id| Letter::notice(id, to, Notice::Suspect(id))));
+            }
+        }
+        let mut state: Vec<u32> = Id::all(n).zip(hosts).map(|(id, host)| self.host(id, host)).collect();
+        state.push(self.tables.watch(watch));
+        state.push(Budget::new(&self.tables.rules.bounds, self.tables.rules.elects).word());
+        for letter in letters {
+            let letter = self.letter(letter);
+            self.tables.insert(&mut state, letter);
+        }
+        state
+    }
+
+    pub(in crate::explore) fn host_value(&self, number: u32) -> &Host<P, A> {
+        &self.hosts.value(number).1
+    }
+
+    pub(in crate::explore) fn letter_value(&self, number: u32) -> &Letter<P::Message> {
+        self.letters.value(number)
+    }
+
+    pub(in crate::explore) fn event_value(&self, number: u32) -> &Happening<P> {
+        self.events.value(number)
+    }
+
+    fn host(&mut self, id: Id, host: Host<P, A>) -> u32 {
+        let (number, new) = self.hosts.intern((id, host));
+        if new {
+            let facts = self.facts_of_host(number);
+            self.tables.followed.push(Vec::new());
+            self.tables.host_hashes.push(self.hosts.hash(number));
+            self.tables.host_facts.push(facts);
+        }
+        number
+    }
+
+    fn facts_of_host(&mut self, number: u32) -> HostFacts {
+        let host = self.hosts.value(number).1.clone();
+        let mut moves = Vec::new();
+        for wish in host.wishes() {
+            let (cost, due) = match wish {
+                Wish::Enter => (Cost::Nothing, false),
+                Wish::Exit => (Cost::Nothing, true),
+                Wish::Withdraw => (Cost::Withdrawal, false),
+                Wish::Call => (Cost::Call, false),
+            };
+            moves.push(Move { event: self.event(Happening::Wish(wish)), cost, due });
+        }
+        for timer in host.ripe() {
+            let event = self.event(Happening::Timeout(timer.clone()));
+            moves.push(Move { event, cost: Cost::Timeout, due: true });
+        }
+        let (life, cost) =
+            if host.is_alive() { (Happening::Crash, Cost::Crash) } else { (Happening::Restart, Cost::Restart) };
+        moves.push(Move { event: self.event(life), cost, due: false });
+        let armed = host.armed().next().is_some();
+        HostFacts {
+            waits: host.is_waiting(),
+            due: armed || moves.iter().any(|step| step.due),
+            armed,
+            overdue: host.is_overdue(),
+            alive: host.is_alive(),
+            moves,
+        }
+    }
+
+    fn event(&mut self, happening: Happening<P>) -> u32 {
+        let kind = match &happening {
+            Happening::Receive { from, .. } => EventKind::Receive { from: from.index() as u32 },
+            Happening::Hear { .. } | Happening::Notice(_) => EventKind::Arrival,
+            Happening::Start
+            | Happening::Wish(_)
+            | Happening::Timeout(_)
+            | Happening::Crash
+            | Happening::Restart
+            | Happening::Tick => EventKind::Move,
+        };
+        let (number, new) = self.events.intern(happening);
+        if new {
+            self.tables.event_kinds.push(kind);
+        }
+        number
+    }
+
+    fn letter(&mut self, letter: Letter<P::Message>) -> u32 {
+        let (from, to) = (letter.from.index() as u32, letter.to.index() as u32);
+        let event = self.event(letter.arrival());
+        let past = self.tables.pasts.intern(letter.past.clone()).0;
+        let ordered = letter.is_ordered(self.tables.rules.order);
+        let is_message = matches!(letter.content, Content::Message(_));
+        let is_notice = matches!(letter.content, Content::Notice(_));
+        let overdue = self.tables.rules.delay_bound.is_some_and(|bound| letter.age >= bound);
+        let (number, new) = self.letters.intern(letter);
+        if new {
+            // With FIFO channels the letters of one stand together, before all that are free.
+            let key = if ordered { from * self.tables.n as u32 + to } else { FREE | number };
+            let hash = self.letters.hash(number);
+            self.tables.letter_facts.push(LetterFacts {
+                hash,
+                key,
+                event,
+                from,
+                to,
+                past,
+                is_message,
+                is_notice,
+                overdue,
+            });
+        }
+        number
+    }
+}
