@@ -9,9 +9,10 @@ use quorate_lab::claims::page::page;
 use quorate_lab::claims::{Court, Ruling, chosen, claims};
 
 /// The rows of the list of claims.
-const ROWS: &str = "P1 P2 P3 P4 P5 P5b P6 P7 P8 C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 T1 T2 T3 T4 T5 T6 T6b T7 T8 T9 T9b T10 \
-    L1 L2 L3 L4 L5 L6 L7 R1 R2 R3 R4 R5 R6 R7 R8 R9 R9b R9c R10 M0 M1 M2 M3 M3b M4 M5 M6 M7 M8 M9 M10 M11 M12 D1 D2 D3 D4 \
-    D5 D6 H1 H2 H3 H4 E0 E1 K1 K2 K3 K4 B1 B2 B3 B4 B4b B4c B5 G1 G2 F1 F2 F3";
+const ROWS: &str = "P1 P2 P3 P4 P5 P5b P6 P7 P8 C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 T1 T2 T3 T4 T5 T6 T6b T7 T8 \
+                    T9 T9b T10 \
+    L1 L2 L3 L4 L5 L6 L7 R1 R2 R3 R4 R5 R6 R7 R8 R9 R9b R9c R10 M0 M1 M2 M3 M3b M4 M5 M6 M7 M8 M9 M10 M11 M12 \
+    D1 D2 D3 D4 D5 D6 H1 H2 H3 H4 E0 E1 K1 K2 K3 K4 B1 B2 B3 B4 B4b B4c B5 G1 G2 F1 F2 F3";
 
 #[test]
 fn every_row_of_the_list_is_judged_and_nothing_else() {

@@ -26,8 +26,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "H2",
         documents: "A",
-        statement: "Where the delay D is known, that is right: no live process is taken for dead, and every dead one is \
-                    found.",
+        statement: "Where the delay D is known, that is right: no live process is taken for dead, and every \
+                    dead one is found.",
         judge: known_delay,
     },
     Claim {

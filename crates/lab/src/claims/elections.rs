@@ -31,8 +31,9 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "E1",
         documents: "A, B",
-        statement: "A good election is safe (nobody chooses another than the live process with the largest id) and live \
-                    (every process takes part, and has chosen in the end or has crashed); the algorithms are good.",
+        statement: "A good election is safe (nobody chooses another than the live process with the largest id) and \
+                    live (every process takes part, and has chosen in the end or has crashed); the algorithms are \
+                    good.",
         judge: |court| {
             let mut good = true;
             for algorithm in [CHANG, RING, BULLY] {
@@ -108,7 +109,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "B1",
         documents: "A, B",
-        statement: "The bully is safe and live if ids are unique, crashes are detected reliably and delays are bounded.",
+        statement: "The bully is safe and live if ids are unique, crashes are detected reliably and delays are \
+                    bounded.",
         judge: bully_is_good,
     },
     Claim {
@@ -137,7 +139,8 @@ pub(super) const CLAIMS: &[Claim] = &[
             let (right, wrong) = (court.run(BULLY, &tight(1.0)), court.run(BULLY, &tight(0.4)));
             let two = |run: &super::court::Run| run.report.outcome.violated(Property::SingleLeader);
             court.say(format!(
-                "messages take 1 δ: two leaders if they are thought to take 1 δ: {}, if they are thought to take 0.4 δ: {}",
+                "messages take 1 δ: two leaders if they are thought to take 1 δ: {}, if they are thought to \
+                 take 0.4 δ: {}",
                 two(&right),
                 two(&wrong)
             ));
@@ -223,7 +226,8 @@ pub(super) const CLAIMS: &[Claim] = &[
             let as_said = run.report.outcome.costs.messages == 8 && told.len() == 4;
             let skipped = run.sent("election").iter().all(|(_, to)| *to != 2 && *to != 6);
             court.say(format!(
-                "p2 and p6 of 6 are dead: {} election and {} coordinator messages, none to the dead: {skipped}; {} follow p5",
+                "p2 and p6 of 6 are dead: {} election and {} coordinator messages, none to the dead: {skipped}; \
+                 {} follow p5",
                 run.sent("election").len(),
                 run.sent("coordinator").len(),
                 told.len()
@@ -369,7 +373,8 @@ fn worst(court: &mut Court) -> Verdict {
     )
 }
 
-/// How long an election takes, with constant delays: who starts, and whether the largest is alive, dead, or known to be.
+/// How long an election takes, with constant delays, if the largest is alive, is known to be dead, or shows it by
+/// silence.
 fn rounds(court: &mut Court) -> Verdict {
     let (mut alive, mut silent) = (true, true);
     for n in [3, 5, 9] {
@@ -380,7 +385,8 @@ fn rounds(court: &mut Court) -> Verdict {
         let known = time(court, &Experiment { detector: Some(true), ..dead_above(n, n - 1) });
         let dead = time(court, &dead_above(n, 1));
         court.say(format!(
-            "n = {n}: {} δ if the largest lives, {} δ if the next knows that it does not, {} δ if that shows by silence",
+            "n = {n}: {} δ if the largest lives, {} δ if the next knows that it does not, {} δ if that shows by \
+             silence",
             number(living),
             number(known),
             number(dead)

@@ -27,8 +27,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "P2",
         documents: "A, C, E",
-        statement: "Nothing is shared but messages, which arrive some time, intact, once; processes fail by stopping, and \
-                    that cuts nobody else off.",
+        statement: "Nothing is shared but messages, which arrive some time, intact, once; processes fail by \
+                    stopping, and that cuts nobody else off.",
         judge: |court| {
             court.cite("quorate algorithms --short");
             let reliable = ENTRIES.iter().filter(|entry| entry.assumptions.reliable).count();
@@ -39,8 +39,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "P3",
         documents: "A",
-        statement: "Asynchronous: delays and processing have no bound. Synchronous: both have known ones, and so has the \
-                    drift of clocks.",
+        statement: "Asynchronous: delays and processing have no bound. Synchronous: both have known ones, and \
+                    so has the drift of clocks.",
         judge: |court| {
             court.cite("quorate algorithms --short");
             let synchronous = ENTRIES.iter().filter(|entry| entry.assumptions.synchronous).count();
@@ -63,8 +63,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "P5",
         documents: "A, C, E",
-        statement: "Safety (ME1), liveness (ME2, which implies that there is neither deadlock nor starvation) and order \
-                    (ME3) are three demands.",
+        statement: "Safety (ME1), liveness (ME2, which implies that there is neither deadlock nor starvation) \
+                    and order (ME3) are three demands.",
         judge: three_demands,
     },
     Claim {
@@ -96,16 +96,16 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "P6.overtaking",
         documents: "E",
-        statement: "If requests are granted in the order in which they happened, and all are related by it, nobody enters \
-                    twice while another waits.",
+        statement: "If requests are granted in the order in which they happened, and all are related by it, \
+                    nobody enters twice while another waits.",
         judge: |court| {
             court.cite("quorate claims P6");
             let (mut ordered, mut free) = (Histories::new(true), Histories::new(false));
             ordered.extend(&mut Vec::new());
             free.extend(&mut Vec::new());
             court.say(format!(
-                "all {} histories of 3 processes and up to {LONGEST} steps in which requests are granted in order: at most \
-                 {} entries of one process while another waits; of the {} in any order: {}",
+                "all {} histories of 3 processes and up to {LONGEST} steps in which requests are granted in \
+                 order: at most {} entries of one process while another waits; of the {} in any order: {}",
                 ordered.count, ordered.most_by_one, free.count, free.most_by_one
             ));
             Verdict::of(ordered.most_by_one <= 1 && free.most_by_one > 1)
@@ -119,8 +119,8 @@ pub(super) const CLAIMS: &[Claim] = &[
             let mut ordered = Histories::new(true);
             ordered.extend(&mut Vec::new());
             court.say(format!(
-                "in all {} histories with ordered grants who waits is overtaken at most {} times, so that it is served if \
-                 somebody always is",
+                "in all {} histories with ordered grants who waits is overtaken at most {} times, so that it is \
+                 served if somebody always is",
                 ordered.count, ordered.most_overtaken
             ));
             let in_order = court.holds("maekawa", &explored(3, 1), &[Goal::RequestOrder]);
@@ -148,16 +148,16 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "P8",
         documents: "A, D, E",
-        statement: "A clock that ticks before each event, travels with messages and goes to max + 1 on receipt respects \
-                    happened-before; with ids to break ties its order is total.",
+        statement: "A clock that ticks before each event, travels with messages and goes to max + 1 on receipt \
+                    respects happened-before; with ids to break ties its order is total.",
         judge: |court| {
             court.cite("quorate claims P8");
             let mut structures = Structures::default();
             structures.extend(&mut Structure::default());
             let Structures { count, backwards, ties, unrelated } = structures;
             court.say(format!(
-                "all {count} runs of 3 processes and {EVENTS} events: {backwards} pairs in which what happened before has no \
-                 smaller number, {ties} with the same number and id; {unrelated} are ordered though unrelated"
+                "all {count} runs of 3 processes and {EVENTS} events: {backwards} pairs in which what happened before \
+                 has no smaller number, {ties} with the same number and id; {unrelated} are ordered though unrelated"
             ));
             Verdict::of(backwards == 0 && ties == 0)
         },

@@ -25,10 +25,10 @@ pub fn page(rulings: &[Ruling]) -> Page {
     page.text.push_str("# What the literature claims, judged\n\n");
     page.text.push_str(
         "Five lectures about distributed mutual exclusion and election say the following, in our words. Each sentence\n\
-         was judged by running the algorithm: by exploring every run where it is about all runs, by simulation where it\n\
-         is about costs, by arithmetic where it is about numbers. A claim about all n is judged for the n that were run.\n\
-         No verdict is written by hand: `quorate claims` computes them, and `quorate claims --markdown docs/claims.md`\n\
-         wrote this page.\n\n",
+         was judged by running the algorithm: by exploring every run where it is about all runs, by simulation where\n\
+         it is about costs, by arithmetic where it is about numbers. A claim about all n is judged for the n that\n\
+         were run. No verdict is written by hand: `quorate claims` computes them all, and wrote this page with\n\
+         `--markdown docs/claims.md`.\n\n",
     );
     for (letter, title) in DOCUMENTS {
         // Writing to a string cannot fail.
@@ -64,7 +64,8 @@ pub fn page(rulings: &[Ruling]) -> Page {
 pub fn summary(rulings: &[Ruling]) -> String {
     let count = |name| rulings.iter().filter(|ruling| ruling.verdict.name() == name).count();
     format!(
-        "{} claims: {} hold, {} hold only under a condition, {} are refuted; {} are definitions, {} cannot be judged yet.",
+        "{} claims: {} hold, {} hold only under a condition, {} are refuted; {} are definitions, {} cannot be judged \
+         yet.",
         rulings.len(),
         count("holds"),
         count("conditional"),

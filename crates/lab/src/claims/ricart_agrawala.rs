@@ -1,10 +1,10 @@
 //! Ricart and Agrawala's algorithm, and its refinements.
 
 use quorate_core::clock::Number;
-use quorate_core::trace::What;
+use quorate_core::trace::{Record, What};
 
 use super::costs::{Meter, SIZES, agrees, asks};
-use super::court::{experiment, explored, number, p};
+use super::court::{experiment, explored, p};
 use super::order::{keeps_order, with_option, with_pokes, without};
 use super::{Claim, Court, Verdict};
 use crate::application::{ClientPlan, Workload};
@@ -104,9 +104,9 @@ pub(super) const CLAIMS: &[Claim] = &[
         judge: |court| {
             court.say("their token version of 1983 is the algorithm of Suzuki and Kasami");
             let alone = agrees(court, "suzuki-kasami", Meter::Messages, "N", |n| n);
-            let most = SIZES.map(|n| most_between_entries(court, "suzuki-kasami", n));
-            let bounded = SIZES.iter().zip(most).all(|(&n, most)| most <= f64::from(n));
-            court.say(format!("between two entries at most {} messages", most.map(number).join(", ")));
+            let most = SIZES.map(|n| costliest_entry(court, "suzuki-kasami", n));
+            court.say(format!("the costliest entry of {} runs took {most:?} messages at n = {SIZES:?}", court.runs()));
+            let bounded = SIZES.iter().zip(most).all(|(&n, most)| most == u64::from(n));
             Verdict::of(alone && bounded)
         },
     },
@@ -119,11 +119,11 @@ pub(super) const CLAIMS: &[Claim] = &[
             let mut within = true;
             for n in SIZES {
                 let again = court.run("roucairol-carvalho", &alone_times(n, 2)).report.outcome.costs.messages;
-                let mean = contended(court, "roucairol-carvalho", n);
-                within &= again as f64 == 2.0 * f64::from(n - 1) && mean <= 2.0 * f64::from(n - 1);
+                let (once, most) = (2 * u64::from(n - 1), costliest_entry(court, "roucairol-carvalho", n));
+                within &= again == once && most <= once;
                 court.say(format!(
-                    "n = {n}: a second entry costs nothing more than {again}; contended, {}",
-                    number(mean)
+                    "n = {n}: a second entry takes {} messages, the costliest of all {most}",
+                    again - once
                 ));
             }
             Verdict::of(alone && within)
@@ -208,23 +208,24 @@ fn alone_times(n: u32, entries: u64) -> Experiment {
     Experiment { clients: ClientPlan { workload: Workload::Alone, entries, ..ClientPlan::default() }, ..experiment(n) }
 }
 
-/// What an entry costs on average while everybody wants to enter all the time, and how a run begins is left out.
-fn contended(court: &mut Court, algorithm: &'static str, n: u32) -> f64 {
-    let run = |court: &mut Court, entries| {
-        let clients = ClientPlan { entries, ..ClientPlan::default() };
-        court.run(algorithm, &Experiment { clients, ..experiment(n) }).report.outcome.costs.messages as f64
-    };
-    let entries = 4 * u64::from(n);
-    (run(court, 2 * entries) - run(court, entries)) / entries as f64
-}
-
-/// The most messages between two entries, over runs in which everybody wants to enter, or few do.
-fn most_between_entries(court: &mut Court, algorithm: &'static str, n: u32) -> f64 {
-    let mut most: f64 = contended(court, algorithm, n);
-    for rate in [0.01, 0.001] {
-        let clients = ClientPlan { workload: Workload::Poisson(rate), entries: 100, ..ClientPlan::default() };
+/// The most messages that any one entry took, requests and what was answered, over runs in which everybody wants to
+/// enter, or few do.
+fn costliest_entry(court: &mut Court, algorithm: &'static str, n: u32) -> u64 {
+    let mut most = 0;
+    for workload in [Workload::Contended, Workload::Poisson(0.1), Workload::Poisson(0.001)] {
+        let clients = ClientPlan { workload, entries: 8 * u64::from(n), ..ClientPlan::default() };
         let run = court.run(algorithm, &Experiment { clients, ..experiment(n) });
-        most = most.max(run.report.outcome.costs.messages_per_entry.unwrap_or(f64::INFINITY));
+        let mut spent = vec![0; n as usize];
+        for Record { process, what, .. } in &run.records {
+            let spent = &mut spent[process.index()];
+            match what {
+                What::Wanted => *spent = 0,
+                What::Sent { label, .. } if label.kind == "request" => *spent += 1,
+                What::Received { label, .. } if label.kind != "request" => *spent += 1,
+                What::Entered { .. } => most = most.max(*spent),
+                _ => {}
+            }
+        }
     }
     most
 }

@@ -104,8 +104,8 @@ pub(super) const CLAIMS: &[Claim] = &[
             let smallest: Vec<_> = (1..=4).map(smallest_of_all).collect();
             let exhaustive = (1..=4).zip(&smallest).all(|(n, &k)| k * k >= n - 1);
             court.say(format!(
-                "so it is with the best sets for n = 1 to 400: {constructed}; of all systems of sets of equal size that \
-                 meet, the smallest K for n = 1 to 4 is {smallest:?}: {exhaustive}"
+                "so it is with the best sets for n = 1 to 400: {constructed}; of all systems of sets of equal \
+                 size that meet, the smallest K for n = 1 to 4 is {smallest:?}: {exhaustive}"
             ));
             Verdict::of(constructed && exhaustive)
         },
