@@ -39,10 +39,10 @@ fn the_states_of_ricart_and_agrawala_are_those_that_others_count() {
 }
 
 #[test]
-fn reduction_leaves_fewer_of_them_and_the_same_ends() {
+fn reduction_leaves_less_than_a_quarter_of_them_and_the_same_ends() {
     let full = explore("ricart-agrawala", &bare(4, 1));
     let reduced = explore("ricart-agrawala", &Exploration { reduce: true, ..bare(4, 1) });
-    assert!(reduced.states < full.states, "{} of {}", reduced.states, full.states);
+    assert!(reduced.states * 4 < full.states, "{} of {}", reduced.states, full.states);
     assert_eq!((reduced.ends, reduced.ends_digest), (full.ends, full.ends_digest));
 }
 

@@ -5,7 +5,7 @@ use quorate_core::catalog::Property;
 use quorate_lab::exercise::{Exercise, Variant, all};
 use quorate_lab::experiment::Experiment;
 use quorate_lab::explore::goal::Goal;
-use quorate_lab::explore::{Exploration, Findings};
+use quorate_lab::explore::{Exploration, Findings, Verdict};
 use quorate_lab::observer::Verdict;
 use quorate_lab::stage::wish::Times;
 
@@ -122,7 +122,10 @@ fn leaving_out_orders_that_make_no_difference_changes_no_verdict() {
             assert_eq!(violated(&reduced), violated(&whole), "{} ({variant:?})", exercise.title);
             assert!(reduced.states <= whole.states, "{} ({variant:?})", exercise.title);
             for (goal, _) in &whole.verdicts {
-                assert_eq!(reduced.holds(*goal), whole.holds(*goal), "{} ({variant:?}): {goal}", exercise.title);
+                // A reduced search says nothing of runs that go round in circles.
+                let open = goal.is_about_cycles() && matches!(reduced.verdict(*goal), Some(Verdict::Undecided(_)));
+                let same = reduced.holds(*goal) == whole.holds(*goal);
+                assert!(open || same, "{} ({variant:?}): {goal}", exercise.title);
             }
         }
     }

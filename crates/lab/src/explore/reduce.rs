@@ -14,12 +14,16 @@
 //! only makes more possible. So the search may follow the inert delivery alone (a persistent set of one action). So
 //! that nothing is put off for ever on a cycle, it does so only if the delivery leads to a state that is not yet known.
 //!
-//! Whether two steps commute is computed, by running both orders. *Whatever else* may befall a host is every move of its
-//! own, and every letter that was ever on its way to it, in any order: more than really can, so that nothing is missed.
-//! Which letters there are is known only when the search is over. So decisions are made with what is known so far, and
-//! checked then; if any was wrong, it is taken back, and the search begins again, knowing more. (Not even the letters
-//! that arrived at this host are enough: a search that always delivers a release at once never sees the next request
-//! overtake it, and would conclude that it cannot.)
+//! Whether two steps commute is computed, by running both orders. *Whatever else* may befall a host before the delivery
+//! is every move of its own, and every letter that, in some run, arrives after the delivery was made first: for the run
+//! that does it first gets all that the other gets. Inert deliveries change no application; so it is enough to look at
+//! hosts after the delivery whose application is in the same state. (The letters that arrived at the host itself are
+//! not enough: a search that always delivers a release at once never sees the next request overtake it, and would
+//! conclude that it cannot.) What follows a delivery is known only when the search is over. So decisions are made with
+//! what is known so far, and checked then; if any was wrong, it is taken back, and the search begins again, knowing
+//! more.
+
+use std::collections::BTreeSet;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -115,6 +119,8 @@ impl Reduction {
 
     /// Whether a delivery is inert, as far as is known what else may befall the host.
     fn is_inert(&mut self, machine: &mut dyn Provider, host: u32, event: u32) -> bool {
+        let delivered = self.compared_step(machine, host, event).host;
+        let future = Future::of(machine.tables(), [delivered]);
         let first = Lag::Delivery { host };
         let (mut seen, mut open) = (FxHashSet::default(), vec![first]);
         seen.insert(first);
@@ -122,22 +128,22 @@ impl Reduction {
             if seen.len() > MOST_LAGS {
                 return false;
             }
-            let Some(next) = self.after(machine, event, lag) else { return false };
+            let Some(next) = self.after(machine, event, lag, &future) else { return false };
             open.extend(next.into_iter().filter(|lag| seen.insert(*lag)));
         }
         true
     }
 
     /// What becomes of a lag by anything else that may befall the host; nothing if something tells the two runs apart.
-    fn after(&mut self, machine: &mut dyn Provider, event: u32, lag: Lag) -> Option<Vec<Lag>> {
+    fn after(&mut self, machine: &mut dyn Provider, event: u32, lag: Lag, future: &Future) -> Option<Vec<Lag>> {
         let mut next = Vec::new();
         match lag {
             Lag::Delivery { host } => {
                 // The run that lags may make the delivery now, and the other does nothing.
-                if self.compared_step(machine, host, event).is_seen {
+                if !self.is_silent(machine, host, event) {
                     return None;
                 }
-                for other in Self::whatever_else(machine.tables(), host, event) {
+                for other in whatever_else(machine.tables(), host, event, future) {
                     if self.commute(machine, host, event, other) {
                         next.push(Lag::Delivery { host: self.compared_step(machine, host, other).host });
                     } else if self.are_twins(machine, host, event, other) {
@@ -149,22 +155,21 @@ impl Reduction {
             }
             Lag::Twin { host, other } => {
                 let lagging = self.compared_step(machine, host, other).host;
-                for third in Self::whatever_else(machine.tables(), lagging, event) {
-                    next.push(self.twins_after(machine, host, event, other, third)?);
+                for third in whatever_else(machine.tables(), lagging, event, future) {
+                    if third != other || future.has_twice(machine.tables(), lagging, other) {
+                        next.push(self.twins_after(machine, host, event, other, third)?);
+                    }
                 }
             }
         }
         Some(next)
     }
 
-    /// Whatever may befall a host before a delivery to it.
-    fn whatever_else(machine: &Tables, host: u32, event: u32) -> Vec<u32> {
-        let facts = &machine.host_facts[host as usize];
-        let bounds = Budget::new(&machine.rules.bounds, false);
-        let moves = facts.moves.iter().filter(|step| bounds.allows(step.cost)).map(|step| step.event);
-        let arrivals = machine.arrivals[facts.process].iter().copied();
-        let others = moves.chain(arrivals);
-        others.filter(|&other| other != event && !Self::waits_behind(machine, other, event)).collect()
+    /// Whether something is seen by no watch, and changes nothing for the application.
+    fn is_silent(&mut self, machine: &mut dyn Provider, host: u32, event: u32) -> bool {
+        let step = self.compared_step(machine, host, event);
+        let facts = &machine.tables().host_facts;
+        !step.is_seen && facts[host as usize].application == facts[step.host as usize].application
     }
 
     /// What becomes of twins by a third thing, which befalls both runs.
@@ -180,7 +185,7 @@ impl Reduction {
             (self.compared_step(machine, host, event).host, self.compared_step(machine, host, other).host);
         let possible =
             Self::is_possible(machine.tables(), host, third) && Self::is_possible(machine.tables(), ahead, third);
-        if !possible || Self::waits_behind(machine.tables(), third, other) {
+        if !possible || waits_behind(machine.tables(), third, other) {
             return None;
         }
         let before = self.compared_step(machine, host, third);
@@ -198,7 +203,8 @@ impl Reduction {
         let is_letter = matches!(machine.tables().event_kinds[other as usize], EventKind::Receive { .. });
         let first = self.compared_step(machine, host, event);
         let alone = self.compared_step(machine, host, other);
-        if !is_letter || first.is_seen || alone.is_seen || !alone.letters.is_empty() {
+        let silent = self.is_silent(machine, host, event) && self.is_silent(machine, host, other);
+        if !is_letter || !silent || !alone.letters.is_empty() {
             return false;
         }
         let second = self.compared_step(machine, first.host, other);
@@ -206,12 +212,6 @@ impl Reduction {
         second.host == then.host
             && second.batch == then.batch
             && same_letters(machine.tables(), [&first, &second], [&alone, &then])
-    }
-
-    /// Whether the first cannot come before the second, because both come from the same process, in order.
-    fn waits_behind(machine: &Tables, first: u32, second: u32) -> bool {
-        let (one, other) = (machine.event_kinds[first as usize], machine.event_kinds[second as usize]);
-        machine.rules.order == Order::Fifo && one == other && matches!(one, EventKind::Receive { .. })
     }
 
     /// Whether a delivery and something else come to the same in either order.
@@ -259,4 +259,58 @@ fn same_letters(machine: &Tables, one: [&Step; 2], other: [&Step; 2]) -> bool {
         letters
     };
     sent(one) == sent(other)
+}
+
+/// Whether the first cannot come before the second, because both come from the same process, in order.
+fn waits_behind(machine: &Tables, first: u32, second: u32) -> bool {
+    let (one, other) = (machine.event_kinds[first as usize], machine.event_kinds[second as usize]);
+    machine.rules.order == Order::Fifo && one == other && matches!(one, EventKind::Receive { .. })
+}
+
+/// Whatever may befall a host before a delivery to it.
+fn whatever_else(machine: &Tables, host: u32, event: u32, future: &Future) -> Vec<u32> {
+    let facts = &machine.host_facts[host as usize];
+    let bounds = Budget::new(&machine.rules.bounds, false);
+    let moves = facts.moves.iter().filter(|step| bounds.allows(step.cost)).map(|step| step.event);
+    let others = moves.chain(future.arrivals(machine, facts.application));
+    others.filter(|&other| other != event && !waits_behind(machine, other, event)).collect()
+}
+
+/// What may befall a host from some time on, as far as the search has followed it.
+#[derive(Debug)]
+struct Future {
+    /// The hosts that come of it.
+    hosts: BTreeSet<u32>,
+    /// What befalls each while its application is in this state.
+    events: BTreeSet<(u32, u32)>,
+}
+
+impl Future {
+    fn of(machine: &Tables, from: impl IntoIterator<Item = u32>) -> Future {
+        let mut open: Vec<u32> = from.into_iter().collect();
+        let (mut hosts, mut events) = (open.iter().copied().collect::<BTreeSet<_>>(), BTreeSet::new());
+        while let Some(host) = open.pop() {
+            for &(event, next) in &machine.followed[host as usize] {
+                events.insert((machine.host_facts[host as usize].application, event));
+                if hosts.insert(next) {
+                    open.push(next);
+                }
+            }
+        }
+        Future { hosts, events }
+    }
+
+    /// What may arrive while the application is in this state.
+    fn arrivals<'f>(&'f self, machine: &'f Tables, application: u32) -> impl Iterator<Item = u32> + 'f {
+        let events = self.events.range((application, 0)..=(application, u32::MAX)).map(|(_, event)| *event);
+        events.filter(|&event| machine.event_kinds[event as usize] != EventKind::Move)
+    }
+
+    /// Whether something may befall the host again after it did, while the application is in the state of this host.
+    fn has_twice(&self, machine: &Tables, host: u32, event: u32) -> bool {
+        let after = self.hosts.iter().flat_map(|&host| &machine.followed[host as usize]);
+        let after: BTreeSet<u32> = after.filter(|(other, _)| *other == event).map(|(_, next)| *next).collect();
+        let application = machine.host_facts[host as usize].application;
+        Future::of(machine, after).events.contains(&(application, event))
+    }
 }

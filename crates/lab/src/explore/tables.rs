@@ -1,8 +1,6 @@
 //! What the search reads: facts of everything that was numbered, and the results of everything that was computed. It
 //! knows nothing of the algorithm, so that it and all that reads it are compiled once.
 
-use std::collections::BTreeSet;
-
 use quorate_core::id::{Id, IdSet};
 use rustc_hash::FxHashMap;
 
@@ -71,8 +69,8 @@ pub(super) struct Move {
 /// What the search has to know of a host.
 #[derive(Clone, Debug)]
 pub(super) struct HostFacts {
-    /// Whose it is.
-    pub(super) process: usize,
+    /// The state of its application, as a number.
+    pub(super) application: u32,
     pub(super) moves: Vec<Move>,
     pub(super) waits: bool,
     /// Whether it must do something before a run can end: leave, or let a timer run out.
@@ -151,8 +149,8 @@ pub(super) struct Tables {
     pub(super) pasts: Interner<IdSet>,
     pub(super) batches: Interner<(Id, Vec<Seen>)>,
     pub(super) steps: Pairs,
-    /// What has been on its way to each process, as what befalls who gets it.
-    pub(super) arrivals: Vec<BTreeSet<u32>>,
+    /// The steps of each host that the search has followed: what befell it, and what host came of it.
+    pub(super) followed: Vec<Vec<(u32, u32)>>,
     pub(super) step_table: Vec<Step>,
     pub(super) reactions: FxHashMap<(u32, u32, u32), WatchStep>,
     pub(super) carrying: FxHashMap<(u32, u32), u32>,
@@ -181,7 +179,7 @@ impl Tables {
             pasts: Interner::new(5),
             batches: Interner::new(6),
             steps: Pairs::default(),
-            arrivals: vec![BTreeSet::new(); n],
+            followed: Vec::new(),
             step_table: Vec::new(),
             reactions: FxHashMap::default(),
             carrying: FxHashMap::default(),
@@ -291,12 +289,6 @@ impl Tables {
     #[inline]
     pub(super) fn budget_hash(budget: u32) -> u64 {
         mix(u64::from(budget), 7, 0)
-    }
-
-    /// A letter is on its way.
-    pub(super) fn sent(&mut self, letter: u32) {
-        let facts = &self.letter_facts[letter as usize];
-        self.arrivals[facts.to as usize].insert(facts.event);
     }
 
     /// Puts what a watch makes of a step into the tables.

@@ -30,6 +30,7 @@ pub(in crate::explore) struct Machine<P: Process, A> {
     hosts: Interner<(Id, Host<P, A>)>,
     letters: Interner<Letter<P::Message>>,
     events: Interner<Happening<P>>,
+    applications: Interner<A>,
 }
 
 impl<P, A> Machine<P, A>
@@ -46,6 +47,7 @@ where
             hosts: Interner::new(1),
             letters: Interner::new(2),
             events: Interner::new(3),
+            applications: Interner::new(8),
         };
         machine.tables.tick = machine.event(Happening::Tick);
         for (about, to) in Id::all(n).flat_map(|about| Id::all(n).map(move |to| (about, to))) {
@@ -93,7 +95,6 @@ where
         state.push(Budget::new(&self.tables.rules.bounds, self.tables.rules.elects).word());
         for letter in letters {
             let letter = self.letter(letter);
-            self.tables.sent(letter);
             self.tables.insert(&mut state, letter);
         }
         state
@@ -115,6 +116,7 @@ where
         let (number, new) = self.hosts.intern((id, host));
         if new {
             let facts = self.facts_of_host(number);
+            self.tables.followed.push(Vec::new());
             self.tables.host_hashes.push(self.hosts.hash(number));
             self.tables.host_facts.push(facts);
         }
@@ -122,7 +124,8 @@ where
     }
 
     fn facts_of_host(&mut self, number: u32) -> HostFacts {
-        let (id, host) = self.hosts.value(number).clone();
+        let host = self.hosts.value(number).1.clone();
+        let (application, _) = self.applications.intern(host.application().clone());
         let mut moves = Vec::new();
         for wish in host.wishes() {
             let (cost, due) = match wish {
@@ -142,7 +145,7 @@ where
         moves.push(Move { event: self.event(life), cost, due: false });
         let armed = host.armed().next().is_some();
         HostFacts {
-            process: id.index(),
+            application,
             waits: host.is_waiting(),
             due: armed || moves.iter().any(|step| step.due),
             armed,

@@ -88,9 +88,7 @@ where
         let step = self.compute_step(host, event);
         let place = self.tables.step_table.len() as u32;
         self.tables.steps.insert(host, event, place);
-        for &letter in &step.letters {
-            self.tables.sent(letter);
-        }
+        self.tables.followed[host as usize].push((event, step.host));
         self.tables.step_table.push(step);
     }
 }
