@@ -5,7 +5,7 @@ use quorate_core::catalog::Property;
 use quorate_lab::exercise::{Exercise, Variant, all};
 use quorate_lab::experiment::Experiment;
 use quorate_lab::explore::goal::Goal;
-use quorate_lab::explore::{Exploration, Findings, Verdict};
+use quorate_lab::explore::{self, Exploration, Findings};
 use quorate_lab::observer::Verdict;
 use quorate_lab::stage::wish::Times;
 
@@ -36,7 +36,7 @@ const SHORTEST: &[&str] = &[
     "Larger than you: single-leader 5, decided 12",
 ];
 
-fn explore(exercise: &Exercise, variant: Variant, exploration: &Exploration) -> Findings {
+fn search(exercise: &Exercise, variant: Variant, exploration: &Exploration) -> Findings {
     exercise.explore(variant, exploration, &mut |_| {}).unwrap_or_else(|error| panic!("{}: {error}", exercise.title))
 }
 
@@ -48,7 +48,7 @@ fn violated(findings: &Findings) -> Vec<Goal> {
 fn the_explorer_finds_what_is_wrong_with_each_and_nothing_else_by_the_shortest_run() {
     let mut found = Vec::new();
     for exercise in all() {
-        let findings = explore(exercise, Variant::Flawed, &exercise.exploration());
+        let findings = search(exercise, Variant::Flawed, &exercise.exploration());
         let lengths = findings.verdicts.iter().filter_map(|(goal, _)| {
             findings.counterexample(*goal).map(|counterexample| format!("{goal} {}", counterexample.steps.len()))
         });
@@ -65,7 +65,7 @@ fn the_explorer_finds_what_is_wrong_with_each_and_nothing_else_by_the_shortest_r
 #[test]
 fn the_right_ones_keep_every_promise_in_the_same_search() {
     for exercise in all() {
-        let findings = explore(exercise, Variant::Right, &exercise.exploration());
+        let findings = search(exercise, Variant::Right, &exercise.exploration());
         assert!(findings.complete && findings.broken_assumptions.is_empty(), "{}", exercise.title);
         for &goal in exercise.lesson.promises {
             assert!(findings.holds(goal), "{}: {:?}", exercise.title, findings.verdict(goal));
@@ -80,7 +80,7 @@ fn the_number_of_threads_changes_nothing() {
         for variant in [Variant::Right, Variant::Flawed] {
             let [one, two] = [1, 2].map(|threads| {
                 let exploration = Exploration { threads: Some(threads), ..exercise.exploration() };
-                let found = explore(exercise, variant, &exploration);
+                let found = search(exercise, variant, &exploration);
                 (found.states, found.transitions, found.depth, found.complete, found.verdicts)
             });
             assert_eq!(one, two, "{} ({variant:?})", exercise.title);
@@ -100,7 +100,7 @@ fn the_number_of_threads_changes_nothing_in_larger_searches_either() {
                 let max_states = 60_000;
                 let exploration =
                     Exploration { n, times, goals, threads: Some(threads), max_states, ..Exploration::default() };
-                let found = explore(exercise, variant, &exploration);
+                let found = search(exercise, variant, &exploration);
                 (found.states, found.transitions, found.depth, found.complete, found.verdicts)
             });
             assert_eq!(one, two, "{title} ({variant:?})");
@@ -117,13 +117,14 @@ fn leaving_out_orders_that_make_no_difference_changes_no_verdict() {
                 exercise.lesson.promises.iter().copied().filter(|&goal| goal != Goal::RequestOrder).collect();
             let [whole, reduced] = [false, true].map(|reduce| {
                 let exploration = Exploration { goals: Some(goals.clone()), reduce, ..exercise.exploration() };
-                explore(exercise, variant, &exploration)
+                search(exercise, variant, &exploration)
             });
             assert_eq!(violated(&reduced), violated(&whole), "{} ({variant:?})", exercise.title);
             assert!(reduced.states <= whole.states, "{} ({variant:?})", exercise.title);
             for (goal, _) in &whole.verdicts {
                 // A reduced search says nothing of runs that go round in circles.
-                let open = goal.is_about_cycles() && matches!(reduced.verdict(*goal), Some(Verdict::Undecided(_)));
+                let open =
+                    goal.is_about_cycles() && matches!(reduced.verdict(*goal), Some(explore::Verdict::Undecided(_)));
                 let same = reduced.holds(*goal) == whole.holds(*goal);
                 assert!(open || same, "{} ({variant:?}): {goal}", exercise.title);
             }
