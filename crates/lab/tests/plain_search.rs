@@ -131,6 +131,8 @@ impl Plain<'_> {
         A: Free<P>,
     {
         match monitor {
+            // Who follows the dead, and is not told, calls again when it needs a leader: it is not over.
+            Some(Monitor::Decided(watch)) if !stage.rules().detector && watch.names_the_dead() => false,
             Some(monitor) => monitor.end(0).is_some(),
             None => Id::all(stage.n()).any(|id| stage.host(id).is_waiting()),
         }

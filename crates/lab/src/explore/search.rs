@@ -198,7 +198,7 @@ impl<'a> Search<'a> {
             ends: (0, 0),
             complete: false,
             cyclic: false,
-            breaches: (0..goals.len()).map(|place| broken_at_first(place)).collect(),
+            breaches: (0..goals.len()).map(broken_at_first).collect(),
             kept,
             seconds: 0.0,
         };

@@ -161,6 +161,11 @@ where
         self.company.group.n
     }
 
+    /// What may happen at all.
+    pub fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
     /// A host.
     pub fn host(&self, id: Id) -> &Host<P, A> {
         &self.hosts[id.index()]
