@@ -1,11 +1,12 @@
-//! The laboratory: any algorithm, run under faults in virtual time, watched by properties, measured against the
-//! literature.
+//! The laboratory: any algorithm, run under faults in virtual time or explored exhaustively, watched by properties,
+//! measured against the literature.
 //!
 //! | module | what it holds |
 //! |---|---|
 //! | [`experiment`] | **start here**: an algorithm by name or type, a plan, a report |
 //! | [`subject`] | the algorithm that something is about, by name or type |
 //! | [`simulate`] | one run: discrete events, determined by a seed |
+//! | [`explore`] | every run: a proof for a small group, or the shortest run that breaks a property |
 //! | [`world`], [`network`], [`application`] | the processes; the channels between them; what their applications do |
 //! | [`property`] | what is demanded of a run, one small automaton each |
 //! | [`observer`], [`cost`], [`distribution`] | who watches a run; what it costs; how that is summed up |

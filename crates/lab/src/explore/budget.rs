@@ -21,15 +21,9 @@ pub(super) enum Cost {
     Call,
 }
 
-/// Each counter has four bits; that of timeouts has seven, and all of them set where there is no bound.
-const FIELDS: [(Cost, u32); 6] = [
-    (Cost::Poke, 0),
-    (Cost::Crash, 4),
-    (Cost::Restart, 8),
-    (Cost::Loss, 12),
-    (Cost::Duplicate, 16),
-    (Cost::Withdrawal, 20),
-];
+/// The costs with counters of four bits each, in order from the lowest. The counter of timeouts has seven, and all of
+/// them set where there is no bound.
+const FIELDS: [Cost; 6] = [Cost::Poke, Cost::Crash, Cost::Restart, Cost::Loss, Cost::Duplicate, Cost::Withdrawal];
 const TIMEOUTS_AT: u32 = 24;
 const UNBOUNDED: u32 = 127;
 const UNCALLED: u32 = 1 << 31;
@@ -43,9 +37,9 @@ impl Budget {
         let counts =
             [bounds.pokes, bounds.crashes, bounds.restarts, bounds.losses, bounds.duplicates, bounds.withdrawals];
         let mut word = if uncalled { UNCALLED } else { 0 };
-        for ((_, at), count) in FIELDS.into_iter().zip(counts) {
+        for (cost, count) in FIELDS.into_iter().zip(counts) {
             assert!(count <= LARGEST, "bounds are checked before they are packed");
-            word |= count << at;
+            word |= count << Budget::at(cost);
         }
         Budget(word | bounds.timeouts.unwrap_or(UNBOUNDED).min(UNBOUNDED) << TIMEOUTS_AT)
     }
@@ -58,8 +52,18 @@ impl Budget {
         self.0
     }
 
-    fn at(cost: Cost) -> Option<u32> {
-        FIELDS.iter().find(|(field, _)| *field == cost).map(|(_, at)| *at)
+    /// Where the counter of a cost begins.
+    #[inline]
+    const fn at(cost: Cost) -> u32 {
+        match cost {
+            Cost::Poke => 0,
+            Cost::Crash => 4,
+            Cost::Restart => 8,
+            Cost::Loss => 12,
+            Cost::Duplicate => 16,
+            Cost::Withdrawal => 20,
+            Cost::Timeout | Cost::Nothing | Cost::Call => TIMEOUTS_AT,
+        }
     }
 
     /// Whether it can be afforded.
@@ -69,7 +73,7 @@ impl Budget {
             Cost::Nothing | Cost::Call => true,
             Cost::Timeout => (self.0 >> TIMEOUTS_AT) & 127 != 0,
             Cost::Poke | Cost::Crash | Cost::Restart | Cost::Loss | Cost::Duplicate | Cost::Withdrawal => {
-                Budget::at(cost).is_some_and(|at| (self.0 >> at) & 15 != 0)
+                (self.0 >> Budget::at(cost)) & 15 != 0
             }
         }
     }
@@ -83,7 +87,7 @@ impl Budget {
             Cost::Timeout if (self.0 >> TIMEOUTS_AT) & 127 == UNBOUNDED => self,
             Cost::Timeout => Budget(self.0 - (1 << TIMEOUTS_AT)),
             Cost::Poke | Cost::Crash | Cost::Restart | Cost::Loss | Cost::Duplicate | Cost::Withdrawal => {
-                Budget(self.0 - (1 << Budget::at(cost).expect("it has a counter")))
+                Budget(self.0 - (1 << Budget::at(cost)))
             }
         }
     }

@@ -117,18 +117,4 @@ impl Exploration {
         }
         words
     }
-
-    pub(super) fn broken_assumptions(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
-        let (assumed, bounds) = (&entry.assumptions, &rules.bounds);
-        let broken = [
-            (assumed.reliable && bounds.losses > 0, "messages may be lost"),
-            (assumed.reliable && bounds.duplicates > 0, "messages may arrive twice"),
-            (assumed.fifo && rules.order == Order::Any, "messages may overtake each other"),
-            (assumed.crash_free && (bounds.crashes > 0 || !self.absent.is_empty()), "processes crash"),
-            (assumed.restart_free && bounds.restarts > 0, "processes come back"),
-            (assumed.synchronous && rules.delay_bound.is_none(), "delays have no bound"),
-            (assumed.detector && !rules.detector, "nobody tells of crashes"),
-        ];
-        broken.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
-    }
 }

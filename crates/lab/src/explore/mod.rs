@@ -303,7 +303,7 @@ impl Exploration {
             promised: asked.filter(|goal| goal.is_promised(entry, &group.options)).collect(),
             verdicts,
             bounds: self.bounds_in_words(entry, rules),
-            broken_assumptions: self.broken_assumptions(entry, rules),
+            broken_assumptions: rules.broken_assumptions(entry),
             most_overtaken: counted.then_some(machine.tables.most_overtaken),
         }
     }

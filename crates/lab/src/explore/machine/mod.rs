@@ -143,6 +143,9 @@ where
         let (life, cost) =
             if host.is_alive() { (Happening::Crash, Cost::Crash) } else { (Happening::Restart, Cost::Restart) };
         moves.push(Move { event: self.event(life), cost, due: false });
+        // What is never allowed is no move: most searches are without faults.
+        let allowed = Budget::new(&self.tables.rules.bounds, false);
+        moves.retain(|step| step.cost == Cost::Timeout || allowed.allows(step.cost));
         let armed = host.armed().next().is_some();
         HostFacts {
             application,
