@@ -1,7 +1,8 @@
 //! The states seen so far: fingerprints in shards, each state's number, and where it came from.
 //!
-//! A fingerprint takes 12 bytes in a table that is at least half full once it has grown, and the way back 8: at most 32
-//! bytes a state. Shards make the tables small enough for the cache, and let threads fill different ones at once.
+//! A fingerprint and its number take 16 bytes, side by side as both are read at once, in a table that is more than half
+//! full once it has grown; the way back takes 8: less than 40 bytes a state. Shards make the tables small enough for the
+//! cache, and let threads fill different ones at once.
 
 use super::action::Action;
 
@@ -13,12 +14,11 @@ pub(super) fn shard_of(fingerprint: u64) -> usize {
     (fingerprint >> 58) as usize
 }
 
-/// The fingerprints of one shard, each with the number of its state: open addressing, linear probing.
+/// The fingerprints of one shard, each beside the number of its state: open addressing, linear probing.
 #[derive(Clone, Debug)]
 pub(super) struct Shard {
-    /// 0 where there is none.
-    fingerprints: Vec<u64>,
-    numbers: Vec<u32>,
+    /// The fingerprint is 0 where there is none.
+    slots: Vec<(u64, u32)>,
     len: usize,
 }
 
@@ -26,30 +26,30 @@ const SMALLEST: usize = 64;
 
 impl Shard {
     pub(super) fn new() -> Shard {
-        Shard { fingerprints: vec![0; SMALLEST], numbers: vec![0; SMALLEST], len: 0 }
+        Shard { slots: vec![(0, 0); SMALLEST], len: 0 }
     }
 
     /// Where a fingerprint is if it does not have to make way for another.
     #[inline]
     fn home(&self, fingerprint: u64) -> usize {
         // The highest bits chose the shard; the next ones choose the place, whatever the size of the table.
-        let spread = u128::from(fingerprint << 6) * self.fingerprints.len() as u128;
+        let spread = u128::from(fingerprint << 6) * self.slots.len() as u128;
         (spread >> 64) as usize
     }
 
     /// What is at the home of a fingerprint: so that the memory of several is under way at once.
     #[inline]
     pub(super) fn at_home(&self, fingerprint: u64) -> u64 {
-        self.fingerprints[self.home(fingerprint)]
+        self.slots[self.home(fingerprint)].0
     }
 
     /// Where a fingerprint is, or would be.
     #[inline]
     fn place(&self, fingerprint: u64) -> usize {
         let mut place = self.home(fingerprint);
-        while self.fingerprints[place] != fingerprint && self.fingerprints[place] != 0 {
+        while self.slots[place].0 != fingerprint && self.slots[place].0 != 0 {
             place += 1;
-            if place == self.fingerprints.len() {
+            if place == self.slots.len() {
                 place = 0;
             }
         }
@@ -58,21 +58,21 @@ impl Shard {
 
     /// The number of the state with this fingerprint.
     pub(super) fn get(&self, fingerprint: u64) -> Option<u32> {
-        let place = self.place(fingerprint);
-        (self.fingerprints[place] != 0).then(|| self.numbers[place])
+        let (found, number) = self.slots[self.place(fingerprint)];
+        (found != 0).then_some(number)
     }
 
     /// The number of the state with this fingerprint; if there is none, it gets this one.
     #[inline]
     pub(super) fn get_or_insert(&mut self, fingerprint: u64, number: u32) -> Option<u32> {
         let place = self.place(fingerprint);
-        if self.fingerprints[place] != 0 {
-            return Some(self.numbers[place]);
+        let slot = &mut self.slots[place];
+        if slot.0 != 0 {
+            return Some(slot.1);
         }
-        self.fingerprints[place] = fingerprint;
-        self.numbers[place] = number;
+        *slot = (fingerprint, number);
         self.len += 1;
-        if self.len * 8 > self.fingerprints.len() * 7 {
+        if self.len * 8 > self.slots.len() * 7 {
             self.grow();
         }
         None
@@ -81,24 +81,21 @@ impl Shard {
     /// Gives a state that is there another number.
     pub(super) fn renumber(&mut self, fingerprint: u64, number: u32) {
         let place = self.place(fingerprint);
-        debug_assert_ne!(self.fingerprints[place], 0, "only what is there can be renumbered");
-        self.numbers[place] = number;
+        debug_assert_ne!(self.slots[place].0, 0, "only what is there can be renumbered");
+        self.slots[place].1 = number;
     }
 
     fn grow(&mut self) {
-        let size = self.fingerprints.len() * 8 / 5;
-        let fingerprints = std::mem::replace(&mut self.fingerprints, vec![0; size]);
-        let numbers = std::mem::replace(&mut self.numbers, vec![0; size]);
-        for (fingerprint, number) in fingerprints.into_iter().zip(numbers).filter(|(fingerprint, _)| *fingerprint != 0)
-        {
-            let place = self.place(fingerprint);
-            self.fingerprints[place] = fingerprint;
-            self.numbers[place] = number;
+        let size = self.slots.len() * 8 / 5;
+        let slots = std::mem::replace(&mut self.slots, vec![(0, 0); size]);
+        for slot in slots.into_iter().filter(|(fingerprint, _)| *fingerprint != 0) {
+            let place = self.place(slot.0);
+            self.slots[place] = slot;
         }
     }
 
     fn bytes(&self) -> usize {
-        self.fingerprints.capacity() * 8 + self.numbers.capacity() * 4
+        self.slots.capacity() * size_of::<(u64, u32)>()
     }
 }
 
