@@ -1,8 +1,8 @@
 //! The states seen so far: fingerprints in shards, each state's number, and where it came from.
 //!
-//! A fingerprint and its number take 16 bytes, side by side as both are read at once, in a table that is more than half
-//! full once it has grown; the way back takes 8: less than 40 bytes a state. Shards make the tables small enough for the
-//! cache, and let threads fill different ones at once.
+//! A fingerprint and its number take 16 bytes, side by side as both are read at once, in a table that is more than
+//! half full once it has grown; the way back takes 8: less than 40 bytes a state. Shards make the tables small enough
+//! for the cache, and let threads fill different ones at once.
 
 use super::action::Action;
 
