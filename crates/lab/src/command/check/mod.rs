@@ -31,6 +31,14 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     for broken in &findings.broken_assumptions {
         terminal.warn(&format!("an assumption of {} is broken: {broken}", findings.algorithm));
     }
+    if terminal.is_json() {
+        terminal.print_json(&json(&findings))?;
+    } else {
+        terminal.print(&text::text(&findings))?;
+        let millions = findings.states as f64 / findings.seconds.max(1e-9) / 1e6;
+        terminal.remark(&format!("{:.2} s, {millions:.2} million states a second", findings.seconds));
+    }
+    // After the verdicts: a file that cannot be written does not lose what a long search has found.
     match first_violation(&findings) {
         Some((goal, found)) => {
             files.write(&picture(&findings, goal, found))?;
@@ -42,13 +50,6 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
         }
         None if files.is_empty() && arguments.scenario.is_none() => {}
         None => terminal.warn("nothing is violated, so there is no run to write"),
-    }
-    if terminal.is_json() {
-        terminal.print_json(&json(&findings))?;
-    } else {
-        terminal.print(&text::text(&findings))?;
-        let millions = findings.states as f64 / findings.seconds.max(1e-9) / 1e6;
-        terminal.remark(&format!("{:.2} s, {millions:.2} million states a second", findings.seconds));
     }
     Ok(exit_code(severity(&findings)))
 }
