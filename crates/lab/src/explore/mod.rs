@@ -16,6 +16,7 @@ mod action;
 mod budget;
 pub mod counterexample;
 mod findings;
+mod frontier;
 pub mod goal;
 mod interner;
 mod liveness;

@@ -5,9 +5,11 @@
 //! states that are new. Each phase is divided among threads, and none of the phases' results depends on how.
 
 use std::ops::Range;
+use std::sync::Mutex;
 use std::time::Instant;
 
 use super::action::{Act, Action};
+use super::frontier::Frontier;
 use super::goal::Goal;
 use super::reduce::Reduction;
 use super::successor::Change;
@@ -67,42 +69,6 @@ pub(super) struct Searched {
     pub(super) seconds: f64,
 }
 
-/// States in a row.
-#[derive(Clone, Debug, Default)]
-pub(super) struct Frontier {
-    words: Vec<u32>,
-    ends: Vec<usize>,
-    fingerprints: Vec<u64>,
-}
-
-impl Frontier {
-    pub(super) fn len(&self) -> usize {
-        self.ends.len()
-    }
-
-    pub(super) fn state(&self, index: usize) -> &[u32] {
-        let start = if index == 0 { 0 } else { self.ends[index - 1] };
-        &self.words[start..self.ends[index]]
-    }
-
-    fn push(&mut self, state: &[u32], fingerprint: u64) {
-        self.words.extend_from_slice(state);
-        self.ends.push(self.words.len());
-        self.fingerprints.push(fingerprint);
-    }
-
-    fn append(&mut self, other: &Frontier) {
-        let offset = self.words.len();
-        self.words.extend_from_slice(&other.words);
-        self.ends.extend(other.ends.iter().map(|end| end + offset));
-        self.fingerprints.extend_from_slice(&other.fingerprints);
-    }
-
-    fn bytes(&self) -> usize {
-        self.words.capacity() * 4 + self.ends.capacity() * 8 + self.fingerprints.capacity() * 8
-    }
-}
-
 /// A successor that may be new.
 #[derive(Clone, Copy, Debug)]
 struct Candidate {
@@ -112,27 +78,18 @@ struct Candidate {
     action: Action,
 }
 
+/// The candidates of each shard.
+type Buckets = Vec<Vec<Candidate>>;
+
 /// What one thread makes of its part of a slab.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 struct Expanded {
-    candidates: Vec<Vec<Candidate>>,
+    candidates: Buckets,
     transitions: u64,
     ends: (u64, u64),
     /// Places of states for which the tables lack something.
     deferred: Vec<usize>,
     breaches: Vec<(u32, Breach)>,
-}
-
-impl Expanded {
-    fn new() -> Expanded {
-        Expanded {
-            candidates: vec![Vec::new(); SHARDS],
-            transitions: 0,
-            ends: (0, 0),
-            deferred: Vec::new(),
-            breaches: Vec::new(),
-        }
-    }
 }
 
 /// How many states are expanded before the candidates are looked up.
@@ -168,6 +125,8 @@ struct Search<'a> {
     level_begins: usize,
     next_begins: usize,
     searched: Searched,
+    /// Empty buckets whose memory was used before.
+    spare: Mutex<Vec<Buckets>>,
     began: Instant,
 }
 
@@ -202,9 +161,19 @@ impl<'a> Search<'a> {
             kept,
             seconds: 0.0,
         };
-        let next = Frontier::default();
-        let began = Instant::now();
-        Search { provider, reduction, limits, waiting, level, next, level_begins: 0, next_begins: 1, searched, began }
+        Search {
+            provider,
+            reduction,
+            limits,
+            waiting,
+            level,
+            next: Frontier::default(),
+            level_begins: 0,
+            next_begins: 1,
+            searched,
+            spare: Mutex::default(),
+            began: Instant::now(),
+        }
     }
 
     fn run(&mut self, progress: &mut dyn FnMut(Progress)) {
@@ -225,7 +194,7 @@ impl<'a> Search<'a> {
             }
             self.searched.depth += u64::from(self.next.len() > 0);
             if self.limits.keep {
-                self.searched.kept.append(&self.next);
+                self.searched.kept.append(self.next.clone());
             }
             self.level_begins = self.next_begins;
             self.next_begins = self.searched.visited.len();
@@ -267,6 +236,10 @@ impl<'a> Search<'a> {
             *ends = (ends.0 + part.ends.0, ends.1.wrapping_add(part.ends.1));
         }
         let winners = self.look_up(&expanded);
+        for mut part in expanded {
+            part.candidates.iter_mut().for_each(Vec::clear);
+            self.spare.get_mut().expect("nobody panics while holding it").push(part.candidates);
+        }
         self.build(&winners);
     }
 
@@ -275,9 +248,14 @@ impl<'a> Search<'a> {
         self.limits.threads.min(things / WORTH_A_THREAD).max(1)
     }
 
+    fn nothing_expanded(&self) -> Expanded {
+        let spare = self.spare.lock().expect("nobody panics while holding it").pop();
+        Expanded { candidates: spare.unwrap_or_else(|| vec![Vec::new(); SHARDS]), ..Expanded::default() }
+    }
+
     fn expand_in_parallel(&self, slab: Range<usize>) -> Vec<Expanded> {
         in_parallel(self.threads_for(slab.len()), slab, |part| {
-            let (mut expanded, mut scratch) = (Expanded::new(), Scratch::default());
+            let (mut expanded, mut scratch) = (self.nothing_expanded(), Scratch::default());
             for place in part {
                 if !self.expand(place, &mut expanded, &mut scratch) {
                     expanded.deferred.push(place);
@@ -289,7 +267,7 @@ impl<'a> Search<'a> {
 
     /// Expands states for which the tables lacked something, which is now provided.
     fn expand_deferred(&mut self, deferred: &[usize]) -> Expanded {
-        let (mut expanded, mut scratch) = (Expanded::new(), Scratch::default());
+        let (mut expanded, mut scratch) = (self.nothing_expanded(), Scratch::default());
         for &place in deferred {
             while !self.expand(place, &mut expanded, &mut scratch) {
                 match scratch.need.take() {
@@ -332,16 +310,17 @@ impl<'a> Search<'a> {
             }
         }
         for &act in &scratch.actions {
-            if let Err(need) = machine.follow(state, act, &mut scratch.change) {
-                scratch.need = Some(need);
-                return false;
-            }
-            let action = act.pack();
-            let fingerprint = machine.changed(state, fingerprint, &scratch.change).max(1);
+            let (successor, violated) = match machine.outcome(state, fingerprint, act, &mut scratch.change) {
+                Ok(outcome) => outcome,
+                Err(need) => {
+                    scratch.need = Some(need);
+                    return false;
+                }
+            };
+            let (fingerprint, action) = (successor.max(1), act.pack());
             expanded.candidates[shard_of(fingerprint)].push(Candidate { fingerprint, parent: place as u32, action });
-            if scratch.change.violated != 0 {
-                let breach = Breach { state: number, action: Some(action) };
-                expanded.breaches.push((scratch.change.violated, breach));
+            if violated != 0 {
+                expanded.breaches.push((violated, Breach { state: number, action: Some(action) }));
             }
         }
         expanded.transitions += scratch.actions.len() as u64;
@@ -376,8 +355,13 @@ impl<'a> Search<'a> {
             for (place, shard) in shards.iter_mut().enumerate() {
                 let from = offsets_ref[begin + place] as usize - first;
                 let to = offsets_ref.get(begin + place + 1).map_or(winners_ref.len(), |&next| next as usize - first);
-                for (winner, number) in winners_ref[from..to].iter().zip(offsets_ref[begin + place]..) {
-                    shard.renumber(winner.fingerprint, number);
+                let mut number = offsets_ref[begin + place];
+                for some in winners_ref[from..to].chunks(AT_ONCE) {
+                    fetch(shard, some);
+                    for winner in some {
+                        shard.renumber(winner.fingerprint, number);
+                        number += 1;
+                    }
                 }
             }
         });
@@ -405,7 +389,7 @@ impl<'a> Search<'a> {
             }
             built
         });
-        for part in &parts {
+        for part in parts {
             self.next.append(part);
         }
     }
@@ -429,9 +413,7 @@ fn look_up_in<'c>(
     let (mut new, mut cyclic): (Vec<Candidate>, bool) = (Vec::new(), false);
     for candidates in candidates {
         for some in candidates.chunks(AT_ONCE) {
-            // Nothing depends on this sum; but the memory that it reads is there when it is needed.
-            let fetched = some.iter().fold(0, |sum, candidate| sum ^ shard.at_home(candidate.fingerprint));
-            std::hint::black_box(fetched);
+            fetch(shard, some);
             for candidate in some {
                 match shard.get_or_insert(candidate.fingerprint, PROVISIONAL | new.len() as u32) {
                     None => new.push(*candidate),
@@ -451,6 +433,13 @@ fn look_up_in<'c>(
 
 /// How many candidates' memory is fetched at once.
 const AT_ONCE: usize = 16;
+
+/// Nothing depends on what this computes; but the memory that it reads is there when it is needed.
+#[inline]
+fn fetch(shard: &Shard, candidates: &[Candidate]) {
+    let fetched = candidates.iter().fold(0, |sum, candidate| sum ^ shard.at_home(candidate.fingerprint));
+    std::hint::black_box(fetched);
+}
 
 /// Divides a range among threads, in order.
 fn in_parallel<T: Send>(threads: usize, range: Range<usize>, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {

@@ -102,6 +102,49 @@ impl Tables {
         self.host_facts[state[host] as usize].waits
     }
 
+    /// The fingerprint of the successor, given that of the state, and the goals that the action breaks; or what is
+    /// missing to tell.
+    #[inline]
+    pub(super) fn outcome(
+        &self,
+        state: &[u32],
+        fingerprint: u64,
+        act: Act,
+        change: &mut Change,
+    ) -> Result<(u64, u32), Need> {
+        if self.is_plain {
+            match act {
+                Act::Deliver(place) => {
+                    let letter = &self.letter_facts[state[self.letters_at() + place] as usize];
+                    let fingerprint = fingerprint.wrapping_sub(letter.hash);
+                    return self.plain_outcome(state, fingerprint, letter.to as usize, letter.event);
+                }
+                Act::Move(host, place) => {
+                    let step = self.host_facts[state[host] as usize].moves[place];
+                    if step.cost == Cost::Nothing {
+                        return self.plain_outcome(state, fingerprint, host, step.event);
+                    }
+                }
+                Act::DeliverAndKeep(_) | Act::Lose(_) | Act::Poke(..) | Act::Tick => {}
+            }
+        }
+        self.follow(state, act, change)?;
+        Ok((self.changed(state, fingerprint, change), change.violated))
+    }
+
+    #[inline]
+    fn plain_outcome(&self, state: &[u32], fingerprint: u64, host: usize, event: u32) -> Result<(u64, u32), Need> {
+        let step = &self.step_table[self.step(state[host], event)? as usize];
+        let fingerprint = fingerprint.wrapping_add(step.difference);
+        if !step.is_seen {
+            return Ok((fingerprint, 0));
+        }
+        let watch = state[self.n];
+        let reaction = self.reaction(watch, step.batch, 0)?;
+        let difference = self.watch_hash(reaction.watch).wrapping_sub(self.watch_hash(watch));
+        Ok((fingerprint.wrapping_add(difference), reaction.violated))
+    }
+
     /// What an action changes, or what is missing to tell.
     pub(super) fn follow(&self, state: &[u32], act: Act, change: &mut Change) -> Result<(), Need> {
         change.violated = 0;

@@ -104,6 +104,8 @@ pub(super) struct Step {
     /// What a watch sees of it, and whether that is anything.
     pub(super) batch: u32,
     pub(super) is_seen: bool,
+    /// What it adds to the fingerprint of a state in which letters may arrive in any order.
+    pub(super) difference: u64,
 }
 
 /// What a watch makes of a step.
@@ -139,6 +141,8 @@ pub(super) enum EventKind {
 #[derive(Debug)]
 pub(super) struct Tables {
     pub(super) rules: Rules,
+    /// Whether a step changes its host and adds its letters, wherever it is taken, and nothing else.
+    pub(super) is_plain: bool,
     pub(super) n: usize,
     pub(super) host_facts: Vec<HostFacts>,
     pub(super) host_hashes: Vec<u64>,
@@ -167,7 +171,9 @@ pub(super) struct Tables {
 
 impl Tables {
     pub(super) fn new(rules: Rules, n: usize) -> Tables {
+        let nobody_is_gone = rules.bounds.crashes == 0 && rules.absent.is_empty();
         let mut tables = Tables {
+            is_plain: rules.order == Order::Any && !rules.causal && nobody_is_gone,
             rules,
             n,
             host_facts: Vec::new(),

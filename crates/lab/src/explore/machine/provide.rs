@@ -75,7 +75,11 @@ where
             })
             .collect();
         let host = self.host(id, host);
-        Step { host, letters: letters.into(), batch, is_seen }
+        let tables = &self.tables;
+        let difference = tables.host_hash(host).wrapping_sub(tables.host_hash(number));
+        let hashes = letters.iter().map(|&letter| tables.letter_facts[letter as usize].hash);
+        let difference = hashes.fold(difference, u64::wrapping_add);
+        Step { host, letters: letters.into(), batch, is_seen, difference }
     }
 }
 
