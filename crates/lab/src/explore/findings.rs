@@ -79,7 +79,8 @@ impl Findings {
 }
 
 impl Exploration {
-    pub(super) fn bounds_in_words(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
+    /// The bounds of a search in which timers were set, or were not.
+    pub(super) fn bounds_in_words(&self, entry: &Entry, rules: &Rules, with_timers: bool) -> Vec<String> {
         let (one, what) = if entry.family == Family::Mutex { ("entry", "entries") } else { ("call", "calls") };
         let mut words = vec![format!("n = {}", self.n)];
         if entry.family != Family::Detector {
@@ -93,7 +94,7 @@ impl Exploration {
             Order::Any => "messages in any order".into(),
         });
         if let Some(bound) = rules.delay_bound {
-            words.push(format!("delays of at most {bound} ticks"));
+            words.push(format!("delays of {}", at_most(bound, "ticks")));
         }
         let bounds = &rules.bounds;
         for (count, what) in [
@@ -105,11 +106,11 @@ impl Exploration {
             (bounds.withdrawals, "withdrawals"),
         ] {
             if count > 0 {
-                words.push(format!("at most {count} {what}"));
+                words.push(at_most(u64::from(count), what));
             }
         }
-        if let Some(timeouts) = bounds.timeouts {
-            words.push(format!("at most {timeouts} timeouts"));
+        if let (Some(timeouts), true) = (bounds.timeouts, with_timers) {
+            words.push(at_most(u64::from(timeouts), "timeouts"));
         }
         if !self.absent.is_empty() {
             let absent: Vec<_> = self.absent.iter().map(Id::to_string).collect();
@@ -117,4 +118,14 @@ impl Exploration {
         }
         words
     }
+}
+
+/// "at most 1 crash", "at most 2 crashes".
+fn at_most(count: u64, what: &str) -> String {
+    let one = match what {
+        "crashes" => "crash",
+        "losses" => "loss",
+        what => what.trim_end_matches('s'),
+    };
+    format!("at most {count} {}", if count == 1 { one } else { what })
 }

@@ -97,7 +97,7 @@ pub struct Exploration {
 }
 
 /// How many timers run out at most, in a world without time, unless something else is said.
-pub const DEFAULT_TIMEOUTS: u32 = 2;
+pub const DEFAULT_TIMEOUTS: u32 = 1;
 
 /// The largest group that can be explored at all. Long before that there are too many states.
 pub const LARGEST_GROUP: u32 = 16;
@@ -303,7 +303,7 @@ impl Exploration {
             collision: (states as f64) * (states as f64) / 2.0 / 2f64.powi(64),
             promised: asked.filter(|goal| goal.is_promised(entry, &group.options)).collect(),
             verdicts,
-            bounds: self.bounds_in_words(entry, rules),
+            bounds: self.bounds_in_words(entry, rules, machine.tables.host_facts.iter().any(|host| host.armed)),
             broken_assumptions: rules.broken_assumptions(entry),
             most_overtaken: counted.then_some(machine.tables.most_overtaken),
         }

@@ -94,7 +94,7 @@ pub struct Arguments {
           allow_negative_numbers = true, value_parser = parse::delay_bound)]
     pub delay_bound: u64,
 
-    /// Up to this many timers run out, in all; by default 2 where delays have no bound, else any number
+    /// Up to this many timers run out, in all; by default 1 where delays have no bound, else any number
     #[arg(long, help_heading = "Faults and time", value_name = "T", allow_negative_numbers = true,
           value_parser = parse::timeouts)]
     pub timeouts: Option<u32>,
