@@ -136,6 +136,23 @@ fn a_scenario_is_listed_printed_and_played() {
     assert_eq!(code("maekawa-deadlock"), 0);
 }
 
+/// A verdict that took a while is not lost because of a file.
+#[test]
+fn a_file_that_cannot_be_written_leaves_the_verdict_printed() {
+    let nowhere = std::env::temp_dir().join("quorate-no-such-directory").join("run.svg");
+    let nowhere = nowhere.to_str().unwrap();
+    for (arguments, found) in [
+        (["check", "maekawa", "--property", "deadlock-freedom", "--diagram", nowhere], "deadlock-freedom  violated"),
+        (["sim", "central", "--entries", "3", "--diagram", nowhere], "mutual-exclusion  held"),
+    ] {
+        let output = quorate(&arguments);
+        let text = String::from_utf8(output.stdout).unwrap();
+        assert!(text.contains(found), "{found} is not in\n{text}");
+        assert!(String::from_utf8(output.stderr).unwrap().contains(nowhere));
+        assert_eq!(output.status.code(), Some(1));
+    }
+}
+
 /// What a check finds is kept as a scenario, which replays to the same verdict; and what it does not find is a failure.
 #[test]
 fn a_counterexample_is_kept_and_played_again() {

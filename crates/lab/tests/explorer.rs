@@ -1,5 +1,7 @@
 //! The explorer: what it must find, how many states there are, and that neither threads nor reduction change an answer.
 
+use std::fmt::Write;
+
 use quorate_core::catalog::{ENTRIES, Family};
 use quorate_core::setting::Timing;
 use quorate_lab::explore::goal::Goal;
@@ -108,9 +110,10 @@ fn threads_change_nothing() {
     }
 }
 
-/// The factor is reported for every algorithm; what matters is that nothing else changes.
+/// The factor for every algorithm is in `reduction.txt`; what matters is that nothing else changes.
 #[test]
 fn reduction_changes_no_verdict_and_no_end() {
+    let mut table = String::new();
     for (algorithm, exploration) in worlds() {
         let entry = ENTRIES.iter().find(|entry| entry.name == algorithm).expect("it is in the catalogue");
         if exploration.bounds.crashes > 0 || entry.assumptions.synchronous {
@@ -121,13 +124,21 @@ fn reduction_changes_no_verdict_and_no_end() {
         let full = explore(algorithm, &exploration);
         let reduced = explore(algorithm, &Exploration { reduce: true, ..exploration.clone() });
         let factor = full.states as f64 / reduced.states as f64;
-        println!("{algorithm}, {}: {} of {}, {factor:.2}", full.bounds.join(", "), reduced.states, full.states);
+        let options = exploration.options.iter().map(|(key, value)| format!("{key}={value}"));
+        let bounds = full.bounds.iter().cloned().chain(options).collect::<Vec<_>>().join(", ");
+        let (reduced_states, states) = (reduced.states, full.states);
+        writeln!(table, "{factor:>6.2}  {reduced_states:>7} of {states:>7}  {algorithm}, {bounds}").unwrap();
         assert_eq!((full.ends, full.ends_digest), (reduced.ends, reduced.ends_digest), "{algorithm}");
         for ((goal, all), (_, fewer)) in words(&full).into_iter().zip(words(&reduced)) {
             let cycles_left_out = fewer == "undecided" && goal.is_about_cycles();
             assert!(all == fewer || cycles_left_out, "{algorithm}: {goal}: {all}, reduced: {fewer}");
         }
     }
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reduction.txt");
+    if std::env::var_os("UPDATE").is_some() {
+        std::fs::write(path, &table).unwrap();
+    }
+    assert_eq!(table, std::fs::read_to_string(path).unwrap(), "UPDATE=1 rewrites {path}");
 }
 
 #[test]

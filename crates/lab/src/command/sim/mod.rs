@@ -57,10 +57,6 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     if let Some(trace) = trace {
         trace.finish()?;
     }
-    if kept.len() > MOST_DRAWN {
-        return Err(Failure::Usage(format!("the run has more than {MOST_DRAWN} records: draw a shorter one")));
-    }
-    files.write(&picture(&report, &kept))?;
     for broken in &report.broken_assumptions {
         terminal.warn(&format!("an assumption of {} is broken: {broken}", report.algorithm));
     }
@@ -74,6 +70,11 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
         let millions = number((events_per_second / 1e4).round() / 100.0);
         terminal.remark(&format!("{millions} million events a second"));
     }
+    // What was found is printed first: a file that cannot be written takes nothing away from it.
+    if kept.len() > MOST_DRAWN {
+        return Err(Failure::Usage(format!("the run has more than {MOST_DRAWN} records: draw a shorter one")));
+    }
+    files.write(&picture(&report, &kept))?;
     Ok(exit_code(report.severity()))
 }
 
