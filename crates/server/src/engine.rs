@@ -1,0 +1,81 @@
+//! What the service needs of whoever brings commands into one order and makes that order durable.
+//!
+//! One node or a cluster behind one trait: the service above knows neither logs nor terms.
+
+use std::future::Future;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+use tokio::sync::watch;
+
+use crate::machine::{Command, Event, Machine, Moment, Response};
+
+/// A node's number within its cluster.
+pub type NodeId = u64;
+
+/// What became of a command: it is durable, and every node will apply it at this moment with this response.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// When it was applied.
+    pub moment: Moment,
+    /// What came of it.
+    pub response: Response,
+}
+
+/// Why there is no answer.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+pub enum Unavailable {
+    /// Another node leads. Nothing was done.
+    #[error("another node leads; nothing was done")]
+    Elsewhere {
+        /// Which node, if that is known.
+        leader: Option<NodeId>,
+    },
+    /// It is not known whether it was done. Asking again with the same number finds out.
+    #[error("it is not known whether this was done: ask again with the same request number")]
+    Unknown,
+    /// There is too much to do. Nothing was done.
+    #[error("there is too much to do; nothing was done: try again later")]
+    Overloaded,
+    /// The node stops, or its disk has failed. Nothing was done.
+    #[error("this node is stopping; nothing was done: ask another one")]
+    Stopping,
+}
+
+/// Who leads, as far as a node knows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Leadership {
+    /// Grows with every election.
+    pub term: u64,
+    /// The leader, if one is known.
+    pub leader: Option<NodeId>,
+    /// Whether it is this node, and everything that was decided before it led has been applied here.
+    pub is_here: bool,
+}
+
+/// Brings commands into one order and makes it durable.
+pub trait Engine: Send + Sync + 'static {
+    /// Has a command applied. Only the leader can; it answers when the command is durable on a majority and applied
+    /// here.
+    fn submit(&self, command: Command) -> impl Future<Output = Result<Applied, Unavailable>> + Send;
+
+    /// Returns when a majority has confirmed, in a round that began after the call, that this node still leads, and
+    /// everything that was decided before the call has been applied here.
+    fn confirm(&self) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// Looks at the machine as it is here and now.
+    fn look<T>(&self, look: impl FnOnce(&Machine) -> T) -> T;
+
+    /// Who leads, now and from now on.
+    fn leadership(&self) -> watch::Receiver<Leadership>;
+}
+
+/// Who is told of everything that happens, on every node, in order. It is called while the machine cannot change, so it
+/// must be quick.
+pub trait Listener: Send + Sync + 'static {
+    /// A command was applied, and this came of it.
+    fn applied(&self, moment: Moment, events: &[Event]);
+
+    /// The machine was replaced by another one: events may have been missed.
+    fn replaced(&self, machine: &Machine);
+}

@@ -1,0 +1,7 @@
+//! The lock service: sessions, locks and elections that survive crashes, each grant with a fence.
+//!
+//! [`machine`] is what the service is: a pure state machine that knows neither clock nor network. Everything else
+//! brings it commands in one order, makes that order durable, and tells clients what came of them.
+
+pub mod engine;
+pub mod machine;

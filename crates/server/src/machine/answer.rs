@@ -1,0 +1,182 @@
+//! What the machine answers, and what it tells everybody who listens.
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use super::command::{Fence, Mode, Name, SessionId};
+
+/// What came of a command.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Response {
+    /// It is done. So it is if it had been done before.
+    Done,
+    /// The session holds the lock.
+    Granted {
+        /// The number of the grant.
+        fence: Fence,
+    },
+    /// The session waits in line.
+    Queued {
+        /// How many hold it or wait before it.
+        ahead: u64,
+    },
+    /// The lock cannot be had at once, and the request was not to wait.
+    Busy,
+    /// This request was done before, and nothing is left of it: what it was granted was given back or lost.
+    Over,
+    /// It is not done, and nothing has changed.
+    Refused(Refusal),
+}
+
+/// Why a command is not done.
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
+pub enum Refusal {
+    /// There is no such session.
+    #[error("session {0} does not exist: it was closed, or it expired; open another one")]
+    NoSession(SessionId),
+    /// There is a session with this number.
+    #[error("session {0} exists already: choose another number, or none")]
+    SessionExists(SessionId),
+    /// It holds or awaits the lock in another mode.
+    #[error("this session has asked for {name} in another mode ({mode:?}): release or withdraw that first")]
+    OtherMode {
+        /// The lock.
+        name: String,
+        /// The mode it has asked for.
+        mode: Mode,
+    },
+    /// The lock has another number of permits.
+    #[error("{name} has {of} permits for as long as anybody holds or awaits one: ask for one of {of}")]
+    OtherPermits {
+        /// The lock.
+        name: String,
+        /// How many it has.
+        of: u32,
+    },
+    /// It does not hold the lock, or not any more.
+    #[error("this session does not hold {name}")]
+    NotHeld {
+        /// The lock.
+        name: String,
+    },
+    /// There are too many.
+    #[error("there are {most} {what} already, which is the most there may be: try again later")]
+    TooMany {
+        /// Of what.
+        what: String,
+        /// How many there may be.
+        most: u64,
+    },
+    /// Backups were restored too often.
+    #[error("no generation of fences is left: backups were restored {most} times")]
+    LastGeneration {
+        /// How often they can be.
+        most: u16,
+    },
+}
+
+/// Why somebody holds or awaits a lock no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Departure {
+    /// It gave it back.
+    Released,
+    /// It withdrew.
+    Withdrawn,
+    /// It closed its session.
+    Closed,
+    /// Its session expired.
+    Expired,
+    /// Somebody took it away.
+    Forced,
+}
+
+/// Something that has happened, in the order in which it happened. The same on every node.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Event {
+    /// A session was opened.
+    Opened {
+        /// Which.
+        session: SessionId,
+    },
+    /// A session is no more.
+    Ended {
+        /// Which.
+        session: SessionId,
+        /// Whether it was not renewed in time.
+        expired: bool,
+    },
+    /// Somebody waits in line.
+    Queued {
+        /// For what.
+        name: Name,
+        /// Who.
+        session: SessionId,
+    },
+    /// Somebody got a lock.
+    Granted {
+        /// Which.
+        name: Name,
+        /// Who.
+        session: SessionId,
+        /// With which number.
+        fence: Fence,
+        /// Since when it had waited, in milliseconds of the leader's calendar.
+        since_ms: u64,
+        /// What it says.
+        value: Vec<u8>,
+    },
+    /// Somebody who held a lock holds it no more.
+    Lost {
+        /// Which.
+        name: Name,
+        /// Who.
+        session: SessionId,
+        /// The number of the grant that is over.
+        fence: Fence,
+        /// Why.
+        departure: Departure,
+        /// Since when it had held it, in milliseconds of the leader's calendar.
+        since_ms: u64,
+    },
+    /// Somebody who waited waits no more, and did not get it.
+    Left {
+        /// What.
+        name: Name,
+        /// Who.
+        session: SessionId,
+        /// Why.
+        departure: Departure,
+    },
+    /// Nobody gets the lock for a while.
+    Delayed {
+        /// Which.
+        name: Name,
+        /// The grant that was lost.
+        fence: Fence,
+        /// For how long, in milliseconds.
+        delay_ms: u64,
+    },
+    /// Nobody holds it and nobody waits for it.
+    Vacant {
+        /// What.
+        name: Name,
+    },
+    /// A leader has something else to say.
+    Proclaimed {
+        /// In which election.
+        name: Name,
+        /// Who.
+        session: SessionId,
+        /// Its grant.
+        fence: Fence,
+        /// What.
+        value: Vec<u8>,
+    },
+    /// Somebody took a lock away from its holders.
+    Forced {
+        /// Which.
+        name: Name,
+        /// Who did.
+        by: String,
+    },
+}

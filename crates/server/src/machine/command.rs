@@ -1,0 +1,205 @@
+//! What can be asked of the machine, and the words in which it is asked.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+/// A session: who asks, for as long as it is renewed. Positive, and below 2^63.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct SessionId(u64);
+
+impl SessionId {
+    /// A session's number, if it is one.
+    pub fn new(number: u64) -> Option<SessionId> {
+        (number > 0 && number < 1 << 63).then_some(SessionId(number))
+    }
+
+    /// The number.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// As it appears in keys, paths and logs.
+impl fmt::Display for SessionId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:x}", self.0)
+    }
+}
+
+/// The number of a grant: larger than that of every earlier grant of the same lock. A resource that refuses smaller
+/// ones than it has seen is safe from holders who do not know yet that they have lost the lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Fence(u64);
+
+impl Fence {
+    /// How many bits count commands: at a million a second enough for a year, at 20,000 for fifty.
+    const INDEX_BITS: u32 = 45;
+    /// The largest generation, so that a fence is below 2^53 and no reader of JSON rounds it.
+    pub const LAST_GENERATION: u16 = (1 << (53 - Fence::INDEX_BITS)) - 1;
+
+    /// The fence of a grant that was made by this command.
+    pub(super) fn new(generation: u16, index: u64) -> Fence {
+        assert!(index < 1 << Fence::INDEX_BITS, "there are no more numbers for fences");
+        Fence(u64::from(generation) << Fence::INDEX_BITS | index)
+    }
+
+    /// The fence as a client gives it.
+    pub fn from_number(number: u64) -> Fence {
+        Fence(number)
+    }
+
+    /// The number, below 2^53.
+    pub fn number(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Fence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+/// What a name names. A lock and an election of the same name have nothing to do with each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Kind {
+    /// Something to hold.
+    Lock,
+    /// Something to lead: a lock whose holder has something to say.
+    Election,
+}
+
+/// The name of a lock or an election.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub struct Name {
+    /// Which of both.
+    pub kind: Kind,
+    /// The name itself. It is in many places at once: the lock, its holders' sessions, what is told.
+    pub text: Arc<str>,
+}
+
+impl Name {
+    /// The lock of this name.
+    pub fn lock(text: impl Into<Arc<str>>) -> Name {
+        Name { kind: Kind::Lock, text: text.into() }
+    }
+
+    /// The election of this name.
+    pub fn election(text: impl Into<Arc<str>>) -> Name {
+        Name { kind: Kind::Election, text: text.into() }
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+/// With whom a lock is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+pub enum Mode {
+    /// With nobody.
+    Exclusive,
+    /// With all others who share it.
+    Shared,
+    /// With so many in all that have a permit, too.
+    Permit {
+        /// How many permits there are.
+        of: u32,
+    },
+}
+
+/// A request for a lock, or for leadership.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Acquire {
+    /// Who asks.
+    pub session: SessionId,
+    /// The request's number within the session; 0 if it has none. One that has a number does its work once, however
+    /// often it is sent.
+    pub request: u64,
+    /// What is asked for.
+    pub name: Name,
+    /// With whom to share it.
+    pub mode: Mode,
+    /// Whether to wait in line if it cannot be had at once.
+    pub wait: bool,
+    /// How long nobody gets it after its holder's session has expired, in milliseconds: time for a write that is under
+    /// way to arrive before the next holder's.
+    pub delay_ms: u64,
+    /// What the holder has to say: of use in an election.
+    pub value: Vec<u8>,
+}
+
+/// What can be asked of the machine. Time is not among it: who has a clock asks for what is due.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Command {
+    /// Opens a session.
+    Open {
+        /// Its number.
+        session: SessionId,
+        /// How long it lasts without renewal, in milliseconds.
+        ttl_ms: u64,
+        /// What people call it.
+        label: String,
+        /// Who may use it: whoever is authenticated like this.
+        owner: String,
+    },
+    /// Closes a session: its locks are released, its places in line are given up.
+    Close {
+        /// Which.
+        session: SessionId,
+    },
+    /// Closes a session that was not renewed in time.
+    Expire {
+        /// Which.
+        session: SessionId,
+    },
+    /// Asks for a lock, or for leadership.
+    Acquire(Acquire),
+    /// Gives up a place in line. What was granted meanwhile stays granted.
+    Withdraw {
+        /// Whose.
+        session: SessionId,
+        /// Where.
+        name: Name,
+    },
+    /// Gives back a lock, or steps down.
+    Release {
+        /// Who.
+        session: SessionId,
+        /// The request's number within the session, or 0.
+        request: u64,
+        /// What.
+        name: Name,
+    },
+    /// Takes a lock away from all who hold it.
+    Force {
+        /// Which.
+        name: Name,
+        /// Who does it, for the record.
+        by: String,
+    },
+    /// Ends the delay after the loss of a lock.
+    EndDelay {
+        /// Which lock.
+        name: Name,
+        /// The grant that was lost: a later delay does not end.
+        fence: Fence,
+    },
+    /// Changes what a leader has to say.
+    Proclaim {
+        /// Who.
+        session: SessionId,
+        /// In which election.
+        name: Name,
+        /// Its grant, as it knows it.
+        fence: Fence,
+        /// What it says now.
+        value: Vec<u8>,
+    },
+    /// Begins a new generation of fences, after the restoration of a backup: all larger than those before.
+    Generation,
+}

@@ -1,0 +1,331 @@
+//! The state machine of the service: a pure function of the commands it has seen, in order.
+//!
+//! - A [`Command`] comes at a [`Moment`]: its number among all commands, and what the leader's calendar showed, which
+//!   is kept for people to read and decides nothing.
+//! - [`Machine::apply`] answers it with a [`Response`] and tells what happened as [`Event`]s. It reads no clock and
+//!   draws no lot: the same commands give the same machine on every node, which [`Machine::digest`] shows.
+//! - A lock that nobody holds or awaits takes no memory. Fences grow all the same, as they are numbers of commands.
+//! - [`view`] tells what there is, and changes nothing.
+//!
+//! Who holds a lock loses it by releasing it, by the end of its session, or by force. Who waits keeps its place until
+//! it withdraws or its session ends; a lost connection is neither. The number of a request makes it idempotent: sent
+//! again, it finds what it was given, or hears that this is over.
+
+mod answer;
+mod command;
+mod lock;
+mod requests;
+pub mod view;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use answer::{Departure, Event, Refusal, Response};
+pub use command::{Acquire, Command, Fence, Kind, Mode, Name, SessionId};
+use lock::{Delay, Lock};
+use requests::Requests;
+
+/// So many sessions there may be.
+pub const MOST_SESSIONS: usize = 1_000_000;
+/// So many may wait for one lock.
+pub const MOST_WAITERS: usize = 100_000;
+/// So many locks one session may hold or await.
+pub const MOST_PLACES: usize = 100_000;
+
+/// When a command comes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Moment {
+    /// The number of the command among all: 1 more than that of the one before.
+    pub index: u64,
+    /// What the leader's calendar showed, in milliseconds since 1970. For people; nothing depends on it.
+    pub at_ms: u64,
+}
+
+/// Sessions, locks and elections.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Machine {
+    /// How often a backup was restored.
+    generation: u16,
+    sessions: BTreeMap<SessionId, Session>,
+    locks: BTreeMap<Name, Lock>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Session {
+    ttl_ms: u64,
+    label: String,
+    owner: String,
+    since_ms: u64,
+    requests: Requests,
+    /// What it holds or awaits, and the number of the command that asked for it: its place in line.
+    places: BTreeMap<Name, u64>,
+}
+
+impl Machine {
+    /// Does what a command asks for, or refuses it; tells what happened.
+    pub fn apply(&mut self, moment: Moment, command: Command) -> (Response, Vec<Event>) {
+        let mut events = Vec::new();
+        let response = self.respond(moment, command, &mut events);
+        (response.unwrap_or_else(Response::Refused), events)
+    }
+
+    fn respond(&mut self, moment: Moment, command: Command, events: &mut Vec<Event>) -> Result<Response, Refusal> {
+        match command {
+            Command::Open { session, ttl_ms, label, owner } => {
+                let requests = Requests::default();
+                let opened =
+                    Session { ttl_ms, label, owner, since_ms: moment.at_ms, requests, places: BTreeMap::new() };
+                self.open(session, opened, events)
+            }
+            Command::Close { session } => self.end(moment, session, Departure::Closed, events),
+            Command::Expire { session } => self.end(moment, session, Departure::Expired, events),
+            Command::Acquire(acquire) => self.acquire(moment, acquire, events),
+            Command::Withdraw { session, name } => self.withdraw(moment, session, &name, events),
+            Command::Release { session, request, name } => self.release(moment, session, request, &name, events),
+            Command::Force { name, by } => self.force(moment, &name, by, events),
+            Command::EndDelay { name, fence } => self.end_delay(moment, &name, fence, events),
+            Command::Proclaim { session, name, fence, value } => self.proclaim(session, name, fence, value, events),
+            Command::Generation => self.next_generation(),
+        }
+    }
+
+    fn open(&mut self, id: SessionId, session: Session, events: &mut Vec<Event>) -> Result<Response, Refusal> {
+        if self.sessions.contains_key(&id) {
+            return Err(Refusal::SessionExists(id));
+        }
+        at_most(MOST_SESSIONS, self.sessions.len(), "sessions")?;
+        self.sessions.insert(id, session);
+        events.push(Event::Opened { session: id });
+        Ok(Response::Done)
+    }
+
+    fn end(
+        &mut self,
+        moment: Moment,
+        id: SessionId,
+        departure: Departure,
+        events: &mut Vec<Event>,
+    ) -> Result<Response, Refusal> {
+        let Some(session) = self.sessions.remove(&id) else {
+            return Err(Refusal::NoSession(id));
+        };
+        events.push(Event::Ended { session: id, expired: departure == Departure::Expired });
+        for (name, place) in session.places {
+            self.leave(id, &name, place, departure, events);
+            self.admit(moment, &name, events);
+        }
+        Ok(Response::Done)
+    }
+
+    fn acquire(&mut self, moment: Moment, acquire: Acquire, events: &mut Vec<Event>) -> Result<Response, Refusal> {
+        let Acquire { session: id, request, name, mode, .. } = &acquire;
+        let (id, request, mode) = (*id, *request, *mode);
+        let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
+        if let Some(&place) = session.places.get(name) {
+            session.requests.insert(request);
+            return self.again(place, acquire, events);
+        }
+        if session.requests.contains(request) {
+            return Ok(Response::Over);
+        }
+        at_most(MOST_PLACES, session.places.len(), "locks of this session")?;
+        let lock = self.locks.get(name);
+        if let (Mode::Permit { of }, Some(permits)) = (mode, lock.and_then(Lock::permits))
+            && of != permits
+        {
+            return Err(Refusal::OtherPermits { name: name.text.to_string(), of: permits });
+        }
+        at_most(MOST_WAITERS, lock.map_or(0, |lock| lock.line.len()), "waiters for this lock")?;
+        session.requests.insert(request);
+        let is_free = lock.is_none_or(|lock| lock.is_free_for(mode));
+        if !is_free && !acquire.wait {
+            return Ok(Response::Busy);
+        }
+        session.places.insert(name.clone(), moment.index);
+        let name = name.clone();
+        let lock = self.locks.entry(name.clone()).or_default();
+        lock.queue(acquire, moment);
+        if is_free {
+            self.admit(moment, &name, events);
+        } else {
+            events.push(Event::Queued { name: name.clone(), session: id });
+        }
+        Ok(self.told(id, &name, moment.index))
+    }
+
+    /// A session asks for what it holds or awaits. It may have something else to say.
+    fn again(&mut self, place: u64, acquire: Acquire, events: &mut Vec<Event>) -> Result<Response, Refusal> {
+        let Acquire { session, name, mode, value, .. } = acquire;
+        let lock = self.locks.get_mut(&name).expect("where a session has a place, there is a lock");
+        let (known_mode, known_value, fence) = match lock.line.get_mut(&place) {
+            Some(waiting) => (waiting.mode, &mut waiting.value, None),
+            None => {
+                let holding = lock.holders.get_mut(&session).expect("who has a place holds or awaits the lock");
+                (holding.mode, &mut holding.value, Some(holding.fence))
+            }
+        };
+        if known_mode != mode {
+            return Err(Refusal::OtherMode { name: name.text.to_string(), mode: known_mode });
+        }
+        if *known_value != value {
+            known_value.clone_from(&value);
+            if let Some(fence) = fence {
+                events.push(Event::Proclaimed { name: name.clone(), session, fence, value });
+            }
+        }
+        Ok(self.told(session, &name, place))
+    }
+
+    /// What a session that holds or awaits a lock is told.
+    fn told(&self, session: SessionId, name: &Name, place: u64) -> Response {
+        let lock = &self.locks[name];
+        match lock.holders.get(&session) {
+            Some(holding) => Response::Granted { fence: holding.fence },
+            None => Response::Queued { ahead: lock.ahead_of(place) },
+        }
+    }
+
+    fn withdraw(
+        &mut self,
+        moment: Moment,
+        id: SessionId,
+        name: &Name,
+        events: &mut Vec<Event>,
+    ) -> Result<Response, Refusal> {
+        let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
+        if let Some(holding) = self.locks.get(name).and_then(|lock| lock.holders.get(&id)) {
+            return Ok(Response::Granted { fence: holding.fence });
+        }
+        if let Some(place) = session.places.remove(name) {
+            self.leave(id, name, place, Departure::Withdrawn, events);
+            self.admit(moment, name, events);
+        }
+        Ok(Response::Done)
+    }
+
+    fn release(
+        &mut self,
+        moment: Moment,
+        id: SessionId,
+        request: u64,
+        name: &Name,
+        events: &mut Vec<Event>,
+    ) -> Result<Response, Refusal> {
+        let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
+        if session.requests.contains(request) {
+            return Ok(Response::Done);
+        }
+        if !self.locks.get(name).is_some_and(|lock| lock.holders.contains_key(&id)) {
+            return Err(Refusal::NotHeld { name: name.text.to_string() });
+        }
+        session.requests.insert(request);
+        let place = session.places.remove(name).expect("who holds a lock has a place there");
+        self.leave(id, name, place, Departure::Released, events);
+        self.admit(moment, name, events);
+        Ok(Response::Done)
+    }
+
+    fn force(&mut self, moment: Moment, name: &Name, by: String, events: &mut Vec<Event>) -> Result<Response, Refusal> {
+        let Some(lock) = self.locks.get_mut(name).filter(|lock| !lock.holders.is_empty() || lock.delay.is_some())
+        else {
+            return Err(Refusal::NotHeld { name: name.text.to_string() });
+        };
+        lock.delay = None;
+        let holders: Vec<_> = lock.holders.keys().copied().collect();
+        events.push(Event::Forced { name: name.clone(), by });
+        for holder in holders {
+            let session = self.sessions.get_mut(&holder).expect("who holds a lock has a session");
+            let place = session.places.remove(name).expect("who holds a lock has a place there");
+            self.leave(holder, name, place, Departure::Forced, events);
+        }
+        self.admit(moment, name, events);
+        Ok(Response::Done)
+    }
+
+    fn end_delay(
+        &mut self,
+        moment: Moment,
+        name: &Name,
+        fence: Fence,
+        events: &mut Vec<Event>,
+    ) -> Result<Response, Refusal> {
+        if let Some(lock) = self.locks.get_mut(name)
+            && lock.delay.is_some_and(|delay| delay.fence == fence)
+        {
+            lock.delay = None;
+            self.admit(moment, name, events);
+        }
+        Ok(Response::Done)
+    }
+
+    fn proclaim(
+        &mut self,
+        session: SessionId,
+        name: Name,
+        fence: Fence,
+        value: Vec<u8>,
+        events: &mut Vec<Event>,
+    ) -> Result<Response, Refusal> {
+        if !self.sessions.contains_key(&session) {
+            return Err(Refusal::NoSession(session));
+        }
+        let holding = self.locks.get_mut(&name).and_then(|lock| lock.holders.get_mut(&session));
+        let Some(holding) = holding.filter(|holding| holding.fence == fence) else {
+            return Err(Refusal::NotHeld { name: name.text.to_string() });
+        };
+        holding.value.clone_from(&value);
+        events.push(Event::Proclaimed { name, session, fence, value });
+        Ok(Response::Done)
+    }
+
+    fn next_generation(&mut self) -> Result<Response, Refusal> {
+        if self.generation == Fence::LAST_GENERATION {
+            return Err(Refusal::LastGeneration { most: Fence::LAST_GENERATION });
+        }
+        self.generation += 1;
+        Ok(Response::Done)
+    }
+
+    /// Takes somebody out of a lock that it holds or awaits. Who is next is let in afterwards.
+    fn leave(&mut self, id: SessionId, name: &Name, place: u64, departure: Departure, events: &mut Vec<Event>) {
+        let lock = self.locks.get_mut(name).expect("where a session has a place, there is a lock");
+        let Some(holding) = lock.remove_holder(id) else {
+            lock.remove_waiter(place);
+            events.push(Event::Left { name: name.clone(), session: id, departure });
+            return;
+        };
+        let fence = holding.fence;
+        events.push(Event::Lost { name: name.clone(), session: id, fence, departure, since_ms: holding.since_ms });
+        if departure == Departure::Expired && holding.delay_ms > 0 {
+            lock.delay = Some(Delay { fence, delay_ms: holding.delay_ms });
+            events.push(Event::Delayed { name: name.clone(), fence, delay_ms: holding.delay_ms });
+        }
+    }
+
+    /// Lets in whoever can be let in, in order, and forgets a lock that is idle.
+    fn admit(&mut self, moment: Moment, name: &Name, events: &mut Vec<Event>) {
+        let fence = Fence::new(self.generation, moment.index);
+        let lock = self.locks.get_mut(name).expect("somebody was there a moment ago");
+        while let Some(admitted) = lock.admit(fence, moment) {
+            let (session, since_ms, value) = (admitted.session, admitted.since_ms, admitted.value);
+            events.push(Event::Granted { name: name.clone(), session, fence, since_ms, value });
+        }
+        if lock.holders.is_empty() && lock.line.is_empty() {
+            events.push(Event::Vacant { name: name.clone() });
+        }
+        if lock.is_idle() {
+            self.locks.remove(name);
+        }
+    }
+
+    /// A number that is the same for machines that have seen the same commands, and by all likelihood for no others.
+    pub fn digest(&self) -> u64 {
+        let bytes = postcard::to_allocvec(self).expect("a machine can be written down");
+        bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, &byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+    }
+}
+
+fn at_most(most: usize, there_are: usize, what: &str) -> Result<(), Refusal> {
+    if there_are < most { Ok(()) } else { Err(Refusal::TooMany { what: what.into(), most: most as u64 }) }
+}

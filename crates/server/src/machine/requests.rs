@@ -1,0 +1,63 @@
+//! Which of a session's requests were done: a window over the latest numbers, as they may arrive out of order.
+
+use serde::{Deserialize, Serialize};
+
+/// The numbers of the requests that were done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Requests {
+    highest: u64,
+    /// Bit i says whether `highest - i` was done.
+    done: u64,
+}
+
+impl Requests {
+    /// Whether a request was done. Of those long before the latest, all were.
+    pub(super) fn contains(&self, request: u64) -> bool {
+        match self.highest.checked_sub(request) {
+            None => false,
+            Some(age) => request > 0 && (age >= 64 || self.done & 1 << age != 0),
+        }
+    }
+
+    /// Notes that a request is done. One without a number leaves no trace.
+    pub(super) fn insert(&mut self, request: u64) {
+        if request == 0 {
+            return;
+        }
+        if request > self.highest {
+            let shift = request - self.highest;
+            self.done = if shift >= 64 { 0 } else { self.done << shift };
+            self.highest = request;
+        }
+        let age = self.highest - request;
+        if age < 64 {
+            self.done |= 1 << age;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Within the window it is a set.
+        #[test]
+        fn requests_are_done_once_in_any_order(numbers in prop::collection::vec(1u64..200, 0..60)) {
+            let (mut requests, mut set) = (Requests::default(), BTreeSet::new());
+            for number in numbers {
+                let highest = set.last().copied().unwrap_or(0);
+                let forgotten = number + 64 <= highest;
+                prop_assert_eq!(requests.contains(number), forgotten || set.contains(&number));
+                requests.insert(number);
+                set.insert(number);
+                prop_assert!(requests.contains(number));
+                prop_assert!(!requests.contains(0));
+            }
+        }
+    }
+}
