@@ -66,6 +66,9 @@ pub trait Engine: Send + Sync + 'static {
     /// Looks at the machine as it is here and now.
     fn look<T>(&self, look: impl FnOnce(&Machine) -> T) -> T;
 
+    /// Asks the service on another node something, and returns what it answers.
+    fn ask(&self, node: NodeId, question: Vec<u8>) -> impl Future<Output = Result<Vec<u8>, Unavailable>> + Send;
+
     /// Who leads, now and from now on.
     fn leadership(&self) -> watch::Receiver<Leadership>;
 }
@@ -76,6 +79,7 @@ pub trait Listener: Send + Sync + 'static {
     /// A command was applied, and this came of it.
     fn applied(&self, moment: Moment, events: &[Event]);
 
-    /// The machine was replaced by another one: events may have been missed.
-    fn replaced(&self, machine: &Machine);
+    /// The machine was replaced by another one, which has applied the command of this number: events may have been
+    /// missed.
+    fn replaced(&self, machine: &Machine, index: u64);
 }

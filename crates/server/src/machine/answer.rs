@@ -97,6 +97,8 @@ pub enum Event {
     Opened {
         /// Which.
         session: SessionId,
+        /// How long it lasts without renewal.
+        ttl_ms: u64,
     },
     /// A session is no more.
     Ended {

@@ -95,8 +95,8 @@ impl Machine {
             return Err(Refusal::SessionExists(id));
         }
         at_most(MOST_SESSIONS, self.sessions.len(), "sessions")?;
+        events.push(Event::Opened { session: id, ttl_ms: session.ttl_ms });
         self.sessions.insert(id, session);
-        events.push(Event::Opened { session: id });
         Ok(Response::Done)
     }
 

@@ -1,0 +1,122 @@
+//! What one node asks another for a client, and what it answers.
+
+use std::time::{Duration, Instant};
+
+use serde::{Deserialize, Serialize};
+
+use super::Service;
+use crate::engine::{Applied, Engine, NodeId, Unavailable};
+use crate::machine::{Command, SessionId};
+
+/// What only the leader can do.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Question {
+    /// Have a command applied.
+    Submit(Command),
+    /// Give a session its full time.
+    Renew(SessionId),
+    /// How long a session has left.
+    TimeLeft(SessionId),
+    /// What was decided last.
+    Barrier,
+}
+
+impl Question {
+    /// Whether it does no harm to ask twice.
+    pub(super) fn may_be_asked_again(&self) -> bool {
+        match self {
+            Question::Renew(_) | Question::TimeLeft(_) | Question::Barrier => true,
+            Question::Submit(command) => match command {
+                Command::Acquire(acquire) => acquire.request > 0,
+                Command::Release { request, .. } => *request > 0,
+                Command::Withdraw { .. } | Command::EndDelay { .. } | Command::Proclaim { .. } => true,
+                Command::Open { .. }
+                | Command::Close { .. }
+                | Command::Expire { .. }
+                | Command::Force { .. }
+                | Command::Generation => false,
+            },
+        }
+    }
+}
+
+/// What the leader answers.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) enum Answer {
+    Applied(Applied),
+    /// The full time, in milliseconds, unless there is no such session.
+    Renewed(Option<u64>),
+    /// What is left and the full time, in milliseconds.
+    TimeLeft(Option<(u64, u64)>),
+    /// The number of the last command.
+    Barrier(u64),
+}
+
+impl Answer {
+    pub(super) fn applied(self) -> Result<Applied, Unavailable> {
+        if let Answer::Applied(applied) = self { Ok(applied) } else { Err(Unavailable::Unknown) }
+    }
+
+    pub(super) fn renewed(self) -> Result<Option<Duration>, Unavailable> {
+        match self {
+            Answer::Renewed(ttl_ms) => Ok(ttl_ms.map(Duration::from_millis)),
+            _ => Err(Unavailable::Unknown),
+        }
+    }
+
+    pub(super) fn time_left(self) -> Result<Option<(Duration, Duration)>, Unavailable> {
+        let spans = |(left, full)| (Duration::from_millis(left), Duration::from_millis(full));
+        if let Answer::TimeLeft(left) = self { Ok(left.map(spans)) } else { Err(Unavailable::Unknown) }
+    }
+
+    pub(super) fn barrier(self) -> Result<u64, Unavailable> {
+        if let Answer::Barrier(index) = self { Ok(index) } else { Err(Unavailable::Unknown) }
+    }
+}
+
+impl<E: Engine> Service<E> {
+    /// Answers as the leader, or says that it is not.
+    pub(super) async fn answer(&self, question: Question) -> Result<Answer, Unavailable> {
+        match question {
+            Question::Submit(command) => self.engine.submit(command).await.map(Answer::Applied),
+            Question::Renew(session) => {
+                // The round begins now, after the renewal has arrived: a leader that was deposed cannot prolong anything.
+                self.engine.confirm().await?;
+                let renewed = match &mut *self.desk.leases() {
+                    Some(leases) => leases.renew(Instant::now(), session),
+                    None => return Err(Unavailable::Elsewhere { leader: None }),
+                };
+                Ok(Answer::Renewed(renewed.map(|ttl| ttl.as_millis() as u64)))
+            }
+            Question::TimeLeft(session) => {
+                self.engine.confirm().await?;
+                let left = match &*self.desk.leases() {
+                    Some(leases) => leases.left(Instant::now(), session),
+                    None => return Err(Unavailable::Elsewhere { leader: None }),
+                };
+                let in_ms = |(left, full): (Duration, Duration)| (left.as_millis() as u64, full.as_millis() as u64);
+                Ok(Answer::TimeLeft(left.map(in_ms)))
+            }
+            Question::Barrier => {
+                self.engine.confirm().await?;
+                Ok(Answer::Barrier(self.desk.index()))
+            }
+        }
+    }
+}
+
+/// Asks another node.
+pub(super) async fn ask(engine: &impl Engine, node: NodeId, question: &Question) -> Result<Answer, Unavailable> {
+    let question = postcard::to_allocvec(question).map_err(|_| Unavailable::Unknown)?;
+    let answer = engine.ask(node, question).await?;
+    postcard::from_bytes::<Result<Answer, Unavailable>>(&answer).unwrap_or(Err(Unavailable::Unknown))
+}
+
+/// Answers what another node asks. What cannot be understood is answered like what cannot be done.
+pub async fn answer<E: Engine>(service: &Service<E>, question: &[u8]) -> Vec<u8> {
+    let answer = match postcard::from_bytes::<Question>(question) {
+        Ok(question) => service.answer(question).await,
+        Err(_) => Err(Unavailable::Unknown),
+    };
+    postcard::to_allocvec(&answer).expect("an answer can be written down")
+}

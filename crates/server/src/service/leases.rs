@@ -1,0 +1,192 @@
+//! The leader's view of time: when each session expires and when each delay ends.
+//!
+//! Nothing here waits or asks anybody; who does tells what time it is. A session that is due is handed out once, to be
+//! expired by a command, and is not renewed any more from then on: an answered renewal and an expiry never cross.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::time::{Duration, Instant};
+
+use crate::machine::{Command, Fence, Machine, Name, SessionId};
+
+/// When what is due, for as long as this node leads.
+#[derive(Debug, Default)]
+pub(super) struct Leases {
+    leases: HashMap<SessionId, Lease>,
+    deadlines: BTreeSet<(Instant, SessionId)>,
+    delays: BTreeMap<Name, (Instant, Fence)>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Lease {
+    ttl: Duration,
+    /// None once its expiry has been handed out.
+    deadline: Option<Instant>,
+}
+
+impl Leases {
+    /// Begins to lead: whatever the leader before has promised, every session has its full time, and every delay too.
+    pub(super) fn begin(now: Instant, machine: &Machine) -> Leases {
+        let mut leases = Leases::default();
+        for session in machine.sessions() {
+            leases.opened(now, session.session, session.ttl_ms);
+        }
+        for (name, fence, delay_ms) in machine.delays() {
+            leases.delayed(now, name.clone(), fence, delay_ms);
+        }
+        leases
+    }
+
+    pub(super) fn opened(&mut self, now: Instant, session: SessionId, ttl_ms: u64) {
+        let ttl = Duration::from_millis(ttl_ms);
+        self.leases.insert(session, Lease { ttl, deadline: Some(now + ttl) });
+        self.deadlines.insert((now + ttl, session));
+    }
+
+    pub(super) fn ended(&mut self, session: SessionId) {
+        if let Some(Lease { deadline: Some(deadline), .. }) = self.leases.remove(&session) {
+            self.deadlines.remove(&(deadline, session));
+        }
+    }
+
+    pub(super) fn delayed(&mut self, now: Instant, name: Name, fence: Fence, delay_ms: u64) {
+        self.delays.insert(name, (now + Duration::from_millis(delay_ms), fence));
+    }
+
+    /// Gives a session its full time again, and says how long that is; nothing if it is unknown or about to expire.
+    pub(super) fn renew(&mut self, now: Instant, session: SessionId) -> Option<Duration> {
+        let lease = self.leases.get_mut(&session)?;
+        let deadline = lease.deadline.as_mut()?;
+        self.deadlines.remove(&(*deadline, session));
+        *deadline = now + lease.ttl;
+        self.deadlines.insert((*deadline, session));
+        Some(lease.ttl)
+    }
+
+    /// How long a session has left, and its full time.
+    pub(super) fn left(&self, now: Instant, session: SessionId) -> Option<(Duration, Duration)> {
+        let lease = self.leases.get(&session)?;
+        let left = lease.deadline.map_or(Duration::ZERO, |deadline| deadline.saturating_duration_since(now));
+        Some((left, lease.ttl))
+    }
+
+    /// The next moment at which something is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        let delay = self.delays.values().map(|(until, _)| *until).min();
+        let deadline = self.deadlines.first().map(|(deadline, _)| *deadline);
+        [delay, deadline].into_iter().flatten().min()
+    }
+
+    /// Hands out the commands that are due, each once.
+    pub(super) fn due(&mut self, now: Instant) -> Vec<Command> {
+        let mut commands = Vec::new();
+        while let Some(&(deadline, session)) = self.deadlines.first()
+            && deadline <= now
+        {
+            self.deadlines.pop_first();
+            if let Some(lease) = self.leases.get_mut(&session) {
+                lease.deadline = None;
+            }
+            commands.push(Command::Expire { session });
+        }
+        self.delays.retain(|name, (until, fence)| {
+            let is_due = *until <= now;
+            if is_due {
+                commands.push(Command::EndDelay { name: name.clone(), fence: *fence });
+            }
+            !is_due
+        });
+        commands
+    }
+
+    /// Takes back what was handed out and could not be done: it is due again, a little later.
+    pub(super) fn again(&mut self, at: Instant, command: Command) {
+        match command {
+            Command::Expire { session } => {
+                // It stays as good as expired: it is due again, but not renewed any more.
+                if self.leases.contains_key(&session) {
+                    self.deadlines.insert((at, session));
+                }
+            }
+            Command::EndDelay { name, fence } => {
+                self.delays.entry(name).or_insert((at, fence));
+            }
+            other => debug_assert!(false, "{other:?} was never due"),
+        }
+    }
+
+    /// Puts off everything by the time in which nobody could renew, because this node stood still.
+    pub(super) fn postpone(&mut self, stall: Duration) {
+        let deadlines = std::mem::take(&mut self.deadlines);
+        for (deadline, session) in deadlines {
+            let later = deadline + stall;
+            if let Some(lease) = self.leases.get_mut(&session)
+                && lease.deadline.is_some()
+            {
+                lease.deadline = Some(later);
+            }
+            self.deadlines.insert((later, session));
+        }
+        for (until, _) in self.delays.values_mut() {
+            *until += stall;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn session(number: u64) -> SessionId {
+        SessionId::new(number).unwrap()
+    }
+
+    fn expiry(number: u64) -> Command {
+        Command::Expire { session: session(number) }
+    }
+
+    #[test]
+    fn who_is_not_renewed_is_due_once_and_then_not_renewed_any_more() {
+        let (mut leases, now) = (Leases::default(), Instant::now());
+        leases.opened(now, session(1), 1000);
+        leases.opened(now, session(2), 1000);
+        assert_eq!(leases.next(), Some(now + SECOND));
+        assert_eq!(leases.renew(now + SECOND / 2, session(2)), Some(SECOND));
+        assert_eq!(leases.due(now + SECOND), [expiry(1)]);
+        assert_eq!(leases.renew(now + SECOND, session(1)), None);
+        assert_eq!(leases.due(now + SECOND), []);
+        assert_eq!(leases.left(now + SECOND, session(2)), Some((SECOND / 2, SECOND)));
+        leases.again(now + SECOND * 9 / 8, expiry(1));
+        assert_eq!(leases.renew(now + SECOND, session(1)), None);
+        assert_eq!(leases.due(now + SECOND * 9 / 8), [expiry(1)]);
+        leases.ended(session(1));
+        leases.again(now, expiry(1));
+        assert_eq!(leases.next(), Some(now + SECOND * 3 / 2));
+    }
+
+    #[test]
+    fn a_leader_that_stood_still_expires_nobody_for_it() {
+        let (mut leases, now) = (Leases::default(), Instant::now());
+        leases.opened(now, session(1), 1000);
+        leases.delayed(now, Name::lock("a"), Fence::from_number(7), 500);
+        leases.postpone(SECOND * 3);
+        assert_eq!(leases.due(now + SECOND * 3), []);
+        assert_eq!(leases.renew(now + SECOND * 3, session(1)), Some(SECOND));
+        let fence = Fence::from_number(7);
+        assert_eq!(leases.due(now + SECOND * 7 / 2), [Command::EndDelay { name: Name::lock("a"), fence }]);
+        assert_eq!(leases.due(now + SECOND * 4), [expiry(1)]);
+    }
+
+    #[test]
+    fn a_new_leader_gives_everybody_their_full_time() {
+        let mut machine = Machine::default();
+        let moment = crate::machine::Moment { index: 1, at_ms: 0 };
+        let open = Command::Open { session: session(5), ttl_ms: 1000, label: String::new(), owner: String::new() };
+        machine.apply(moment, open);
+        let now = Instant::now();
+        let mut leases = Leases::begin(now, &machine);
+        assert_eq!(leases.due(now + SECOND / 2), []);
+        assert_eq!(leases.due(now + SECOND), [expiry(5)]);
+    }
+}

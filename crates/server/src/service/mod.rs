@@ -1,0 +1,334 @@
+//! What the service does for its clients, whatever they speak: sessions, locks, elections.
+//!
+//! Any node does it. What changes something goes to the leader, from wherever it came; what somebody waits for is told
+//! by the node that it asked, as soon as that node has applied it. [`Desk`] is told of everything that this node
+//! applies; [`Service`] asks.
+//!
+//! - *Nothing is missed*: a waiter registers at the desk before its request is sent.
+//! - *Nothing is lost*: a place in line belongs to a session, not to a connection. Asking again finds it.
+//! - *Nothing is prolonged wrongly*: a renewal is answered only after a majority has confirmed the leader in a round
+//!   that began after the renewal had arrived, and never once the session's expiry has been proposed.
+
+mod desk;
+mod forward;
+mod leases;
+mod time_keeper;
+mod waiters;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use thiserror::Error;
+use tokio::sync::broadcast;
+use tokio::time::timeout_at;
+
+pub use desk::Desk;
+pub use forward::answer;
+pub use waiters::{Fate, Occurrence, Told};
+
+use crate::engine::{Applied, Engine, Unavailable};
+use crate::machine::{Acquire, Command, Departure, Fence, Machine, Mode, Name, Refusal, Response, SessionId};
+use forward::Question;
+
+/// Why a request has not been done.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum ServiceError {
+    /// The machine refused it.
+    #[error(transparent)]
+    Refused(#[from] Refusal),
+    /// It cannot be had at once.
+    #[error("it is held by somebody else, and the request was not to wait")]
+    Busy,
+    /// It could not be had in time. The place in line was given up.
+    #[error("it was not granted in time; the place in line was given up")]
+    WaitedInVain,
+    /// The wait was ended from elsewhere.
+    #[error("the wait has ended: {0}")]
+    Gone(Gone),
+    /// The request was done before, and nothing is left of it.
+    #[error("this request was done before, and what it was given was given back or lost: ask with another number")]
+    Over,
+    /// There is no answer.
+    #[error(transparent)]
+    Unavailable(#[from] Unavailable),
+    /// Nobody leads, and nobody has done so in time. Nothing was done.
+    #[error("no node leads at the moment, so nothing was done: is a majority of the members running?")]
+    NoLeader,
+}
+
+/// Why a wait has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Gone {
+    /// Its session has expired.
+    #[error("its session has expired")]
+    Expired,
+    /// Its session was closed.
+    #[error("its session was closed")]
+    Closed,
+    /// The request was withdrawn.
+    #[error("the request was withdrawn")]
+    Withdrawn,
+    /// Somebody took it away.
+    #[error("it was taken away by force")]
+    Forced,
+}
+
+impl From<Departure> for Gone {
+    fn from(departure: Departure) -> Gone {
+        match departure {
+            Departure::Expired => Gone::Expired,
+            Departure::Closed => Gone::Closed,
+            Departure::Released | Departure::Withdrawn => Gone::Withdrawn,
+            Departure::Forced => Gone::Forced,
+        }
+    }
+}
+
+/// A session that was opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened {
+    /// Its number.
+    pub session: SessionId,
+    /// When.
+    pub index: u64,
+}
+
+/// What a node does for clients.
+#[derive(Debug)]
+pub struct Service<E> {
+    engine: E,
+    desk: Arc<Desk>,
+}
+
+impl<E: Engine> Service<E> {
+    /// A service whose desk is told of everything that the engine applies. Time is kept from now on.
+    pub fn start(engine: E, desk: Arc<Desk>) -> Arc<Service<E>> {
+        let service = Arc::new(Service { engine, desk });
+        time_keeper::start(&service);
+        service
+    }
+
+    /// The engine.
+    pub fn engine(&self) -> &E {
+        &self.engine
+    }
+
+    /// Looks at what this node has applied, which may be a little behind.
+    pub fn look<T>(&self, look: impl FnOnce(&Machine) -> T) -> T {
+        self.engine.look(look)
+    }
+
+    /// Everything that happens from now on, as this node applies it.
+    pub fn watch(&self) -> broadcast::Receiver<Told> {
+        self.desk.waiters.watch()
+    }
+
+    /// Opens a session, under this number or under one that is drawn.
+    pub async fn open(
+        &self,
+        number: Option<SessionId>,
+        ttl: Duration,
+        label: &str,
+        owner: &str,
+        deadline: Instant,
+    ) -> Result<Opened, ServiceError> {
+        loop {
+            let session = number.unwrap_or_else(draw_session);
+            let (label, owner) = (label.to_string(), owner.to_string());
+            let applied =
+                self.submit(Command::Open { session, ttl_ms: ttl.as_millis() as u64, label, owner }, deadline).await?;
+            match applied.response {
+                Response::Refused(Refusal::SessionExists(_)) if number.is_none() => {}
+                response => {
+                    return done(response).map(|()| Opened { session, index: applied.moment.index });
+                }
+            }
+        }
+    }
+
+    /// Gives a session its full time again, and says how long that is.
+    pub async fn renew(&self, session: SessionId, deadline: Instant) -> Result<Duration, ServiceError> {
+        let renewed = self.ask_leader(&Question::Renew(session), deadline).await?.renewed()?;
+        renewed.ok_or(ServiceError::Refused(Refusal::NoSession(session)))
+    }
+
+    /// How long a session has left, and its full time, if it exists.
+    pub async fn time_left(
+        &self,
+        session: SessionId,
+        deadline: Instant,
+    ) -> Result<Option<(Duration, Duration)>, ServiceError> {
+        Ok(self.ask_leader(&Question::TimeLeft(session), deadline).await?.time_left()?)
+    }
+
+    /// Closes a session: what it holds is released, and it waits no more.
+    pub async fn close(&self, session: SessionId, deadline: Instant) -> Result<Applied, ServiceError> {
+        let applied = self.submit(Command::Close { session }, deadline).await?;
+        done(applied.response.clone()).map(|()| applied)
+    }
+
+    /// Asks for a lock or for leadership, and waits for it until `wait_until`, if the request is to wait.
+    ///
+    /// Whoever drops the future keeps the place in line: asking again with the same session finds it.
+    pub async fn acquire(
+        &self,
+        acquire: Acquire,
+        wait_until: Option<Instant>,
+        deadline: Instant,
+    ) -> Result<Fence, ServiceError> {
+        let (session, name) = (acquire.session, acquire.name.clone());
+        let mut ticket = self.desk.waiters.register(session, &name);
+        match self.submit(Command::Acquire(acquire), deadline).await?.response {
+            Response::Granted { fence } => return Ok(fence),
+            Response::Queued { .. } => {}
+            Response::Busy => return Err(ServiceError::Busy),
+            Response::Over => return Err(ServiceError::Over),
+            Response::Refused(refusal) => return Err(refusal.into()),
+            Response::Done => return Err(Unavailable::Unknown.into()),
+        }
+        let fate = match wait_until {
+            None => ticket.fate().await,
+            Some(until) => match timeout_at(until.into(), ticket.fate()).await {
+                Ok(fate) => fate,
+                Err(_) => return self.give_up(session, name).await,
+            },
+        };
+        match fate {
+            Fate::Granted(fence) => Ok(fence),
+            Fate::Gone(departure) => Err(ServiceError::Gone(departure.into())),
+        }
+    }
+
+    /// The time is over; but it may have been granted at the last moment.
+    async fn give_up(&self, session: SessionId, name: Name) -> Result<Fence, ServiceError> {
+        match self.withdraw(session, name, Instant::now() + PATIENCE).await? {
+            Some(fence) => Ok(fence),
+            None => Err(ServiceError::WaitedInVain),
+        }
+    }
+
+    /// Gives up a place in line. What was granted meanwhile stays granted, and is returned.
+    pub async fn withdraw(
+        &self,
+        session: SessionId,
+        name: Name,
+        deadline: Instant,
+    ) -> Result<Option<Fence>, ServiceError> {
+        match self.submit(Command::Withdraw { session, name }, deadline).await?.response {
+            Response::Granted { fence } => Ok(Some(fence)),
+            response => done(response).map(|()| None),
+        }
+    }
+
+    /// Gives back a lock, or steps down.
+    pub async fn release(
+        &self,
+        session: SessionId,
+        request: u64,
+        name: Name,
+        deadline: Instant,
+    ) -> Result<Applied, ServiceError> {
+        let applied = self.submit(Command::Release { session, request, name }, deadline).await?;
+        done(applied.response.clone()).map(|()| applied)
+    }
+
+    /// Takes a lock away from all who hold it.
+    pub async fn force(&self, name: Name, by: String, deadline: Instant) -> Result<(), ServiceError> {
+        done(self.submit(Command::Force { name, by }, deadline).await?.response)
+    }
+
+    /// Changes what a leader has to say.
+    pub async fn proclaim(
+        &self,
+        session: SessionId,
+        name: Name,
+        fence: Fence,
+        value: Vec<u8>,
+        deadline: Instant,
+    ) -> Result<Applied, ServiceError> {
+        let applied = self.submit(Command::Proclaim { session, name, fence, value }, deadline).await?;
+        done(applied.response.clone()).map(|()| applied)
+    }
+
+    /// Returns when this node has applied everything that was decided before the call.
+    pub async fn catch_up(&self, deadline: Instant) -> Result<u64, ServiceError> {
+        let index = self.ask_leader(&Question::Barrier, deadline).await?.barrier()?;
+        match timeout_at(deadline.into(), self.desk.reached(index)).await {
+            Ok(()) => Ok(index),
+            Err(_) => Err(ServiceError::NoLeader),
+        }
+    }
+
+    /// Has a command applied, by whichever node leads.
+    async fn submit(&self, command: Command, deadline: Instant) -> Result<Applied, ServiceError> {
+        Ok(self.ask_leader(&Question::Submit(command), deadline).await?.applied()?)
+    }
+
+    /// Asks the leader, which may be this node; waits until there is one, but not longer than until the deadline.
+    async fn ask_leader(&self, question: &Question, deadline: Instant) -> Result<forward::Answer, ServiceError> {
+        let mut leadership = self.engine.leadership();
+        loop {
+            let now = *leadership.borrow_and_update();
+            let answer = match now.leader {
+                _ if now.is_here => timeout_at(deadline.into(), self.answer(question.clone())).await,
+                Some(leader) => timeout_at(deadline.into(), forward::ask(&self.engine, leader, question)).await,
+                None => Ok(Err(Unavailable::Elsewhere { leader: None })),
+            };
+            match answer {
+                Ok(Ok(answer)) => return Ok(answer),
+                // Whoever was thought to lead does not: wait for news, and not too long, as some news come late.
+                Ok(Err(Unavailable::Elsewhere { .. })) => {
+                    let changed = leadership.changed();
+                    let soon = deadline.min(Instant::now() + LOOK_AGAIN);
+                    if matches!(timeout_at(soon.into(), changed).await, Ok(Err(_))) {
+                        return Err(Unavailable::Stopping.into());
+                    }
+                    if Instant::now() >= deadline {
+                        return Err(ServiceError::NoLeader);
+                    }
+                }
+                Ok(Err(unavailable)) => {
+                    if unavailable == Unavailable::Unknown && question.may_be_asked_again() && Instant::now() < deadline
+                    {
+                        tokio::time::sleep(LOOK_AGAIN).await;
+                        continue;
+                    }
+                    return Err(unavailable.into());
+                }
+                // It was sent, and whether it was done is not known.
+                Err(_) => return Err(Unavailable::Unknown.into()),
+            }
+        }
+    }
+}
+
+/// How often to look for a leader, if nobody tells.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long to try to give up a place in line, for who is gone already.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+fn done(response: Response) -> Result<(), ServiceError> {
+    match response {
+        Response::Done => Ok(()),
+        Response::Busy => Err(ServiceError::Busy),
+        Response::Over => Err(ServiceError::Over),
+        Response::Refused(refusal) => Err(refusal.into()),
+        // No command that asks for nothing is granted anything.
+        Response::Granted { .. } | Response::Queued { .. } => Err(Unavailable::Unknown.into()),
+    }
+}
+
+fn draw_session() -> SessionId {
+    loop {
+        let number = getrandom::u64().expect("the system gives random numbers") >> 1;
+        if let Some(session) = SessionId::new(number) {
+            return session;
+        }
+    }
+}
+
+/// A request that waits in line, exclusively, without any extras.
+pub fn plain_request(session: SessionId, name: Name) -> Acquire {
+    let mode = Mode::Exclusive;
+    Acquire { session, request: 0, name, mode, wait: true, delay_ms: 0, value: Vec::new() }
+}
