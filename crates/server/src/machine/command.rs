@@ -146,6 +146,8 @@ pub enum Command {
         label: String,
         /// Who may use it: whoever is authenticated like this.
         owner: String,
+        /// Whether it ends as soon as it neither holds nor awaits anything, after its first request.
+        transient: bool,
     },
     /// Closes a session: its locks are released, its places in line are given up.
     Close {

@@ -56,6 +56,8 @@ struct Session {
     ttl_ms: u64,
     label: String,
     owner: String,
+    /// Whether it ends with its last place.
+    transient: bool,
     since_ms: u64,
     requests: Requests,
     /// What it holds or awaits, and the number of the command that asked for it: its place in line.
@@ -72,11 +74,9 @@ impl Machine {
 
     fn respond(&mut self, moment: Moment, command: Command, events: &mut Vec<Event>) -> Result<Response, Refusal> {
         match command {
-            Command::Open { session, ttl_ms, label, owner } => {
-                let requests = Requests::default();
-                let opened =
-                    Session { ttl_ms, label, owner, since_ms: moment.at_ms, requests, places: BTreeMap::new() };
-                self.open(session, opened, events)
+            Command::Open { session, ttl_ms, label, owner, transient } => {
+                let (since_ms, requests, places) = (moment.at_ms, Requests::default(), BTreeMap::new());
+                self.open(session, Session { ttl_ms, label, owner, transient, since_ms, requests, places }, events)
             }
             Command::Close { session } => self.end(moment, session, Departure::Closed, events),
             Command::Expire { session } => self.end(moment, session, Departure::Expired, events),
@@ -140,6 +140,7 @@ impl Machine {
         session.requests.insert(request);
         let is_free = lock.is_none_or(|lock| lock.is_free_for(mode));
         if !is_free && !acquire.wait {
+            self.end_if_over(moment, id, events);
             return Ok(Response::Busy);
         }
         session.places.insert(name.clone(), moment.index);
@@ -200,6 +201,7 @@ impl Machine {
         if let Some(place) = session.places.remove(name) {
             self.leave(id, name, place, Departure::Withdrawn, events);
             self.admit(moment, name, events);
+            self.end_if_over(moment, id, events);
         }
         Ok(Response::Done)
     }
@@ -223,6 +225,7 @@ impl Machine {
         let place = session.places.remove(name).expect("who holds a lock has a place there");
         self.leave(id, name, place, Departure::Released, events);
         self.admit(moment, name, events);
+        self.end_if_over(moment, id, events);
         Ok(Response::Done)
     }
 
@@ -238,6 +241,7 @@ impl Machine {
             let session = self.sessions.get_mut(&holder).expect("who holds a lock has a session");
             let place = session.places.remove(name).expect("who holds a lock has a place there");
             self.leave(holder, name, place, Departure::Forced, events);
+            self.end_if_over(moment, holder, events);
         }
         self.admit(moment, name, events);
         Ok(Response::Done)
@@ -285,6 +289,14 @@ impl Machine {
         }
         self.generation += 1;
         Ok(Response::Done)
+    }
+
+    /// Ends a transient session that has no place any more.
+    fn end_if_over(&mut self, moment: Moment, id: SessionId, events: &mut Vec<Event>) {
+        if self.sessions.get(&id).is_some_and(|session| session.transient && session.places.is_empty()) {
+            // It exists, so this is not refused.
+            let _ = self.end(moment, id, Departure::Closed, events);
+        }
     }
 
     /// Takes somebody out of a lock that it holds or awaits. Who is next is let in afterwards.

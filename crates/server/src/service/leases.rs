@@ -182,7 +182,8 @@ mod tests {
     fn a_new_leader_gives_everybody_their_full_time() {
         let mut machine = Machine::default();
         let moment = crate::machine::Moment { index: 1, at_ms: 0 };
-        let open = Command::Open { session: session(5), ttl_ms: 1000, label: String::new(), owner: String::new() };
+        let (label, owner, transient) = (String::new(), String::new(), false);
+        let open = Command::Open { session: session(5), ttl_ms: 1000, label, owner, transient };
         machine.apply(moment, open);
         let now = Instant::now();
         let mut leases = Leases::begin(now, &machine);

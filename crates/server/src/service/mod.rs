@@ -84,6 +84,21 @@ impl From<Departure> for Gone {
     }
 }
 
+/// A session to be opened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewSession {
+    /// Its number, if it is to have a certain one.
+    pub number: Option<SessionId>,
+    /// How long it lasts without renewal.
+    pub ttl: Duration,
+    /// What people call it.
+    pub label: String,
+    /// Who may use it.
+    pub owner: String,
+    /// Whether it ends with what it asks for first.
+    pub transient: bool,
+}
+
 /// A session that was opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened {
@@ -123,20 +138,14 @@ impl<E: Engine> Service<E> {
         self.desk.waiters.watch()
     }
 
-    /// Opens a session, under this number or under one that is drawn.
-    pub async fn open(
-        &self,
-        number: Option<SessionId>,
-        ttl: Duration,
-        label: &str,
-        owner: &str,
-        deadline: Instant,
-    ) -> Result<Opened, ServiceError> {
+    /// Opens a session, under its number or under one that is drawn.
+    pub async fn open(&self, new: &NewSession, deadline: Instant) -> Result<Opened, ServiceError> {
+        let NewSession { number, ttl, label, owner, transient } = new;
+        let (number, ttl_ms, transient) = (*number, ttl.as_millis() as u64, *transient);
         loop {
             let session = number.unwrap_or_else(draw_session);
-            let (label, owner) = (label.to_string(), owner.to_string());
-            let applied =
-                self.submit(Command::Open { session, ttl_ms: ttl.as_millis() as u64, label, owner }, deadline).await?;
+            let (label, owner) = (label.clone(), owner.clone());
+            let applied = self.submit(Command::Open { session, ttl_ms, label, owner, transient }, deadline).await?;
             match applied.response {
                 Response::Refused(Refusal::SessionExists(_)) if number.is_none() => {}
                 response => {

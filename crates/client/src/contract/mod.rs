@@ -1,0 +1,298 @@
+//! What client and server say to each other: the bodies of HTTP requests and answers, as JSON.
+//!
+//! Everything that a person may write by hand has a default, and a span of time can be written as people do (`"10s"`,
+//! `"500ms"`) or as a number of milliseconds. A field that is not known is refused, so that a misspelt one is not
+//! silently ignored.
+
+mod problem;
+mod span;
+
+use serde::{Deserialize, Serialize};
+
+pub use problem::{Problem, ProblemKind};
+pub use span::Span;
+
+/// A session lasts so long unless its client says otherwise.
+pub const DEFAULT_TTL: Span = Span::from_millis(10_000);
+/// The shortest and the longest time to live of a session.
+pub const SHORTEST_TTL: Span = Span::from_millis(100);
+/// Thirty days.
+pub const LONGEST_TTL: Span = Span::from_millis(30 * 24 * 3_600_000);
+/// Names are at most so long, in bytes.
+pub const LONGEST_NAME: usize = 1024;
+/// Labels are at most so long, in bytes.
+pub const LONGEST_LABEL: usize = 256;
+/// Values are at most so long, in bytes.
+pub const LONGEST_VALUE: usize = 64 * 1024;
+/// Bodies are at most so long, in bytes.
+pub const LONGEST_BODY: usize = 256 * 1024;
+/// There are at most so many permits of one lock.
+pub const MOST_PERMITS: u32 = 1_000_000;
+/// Where a node listens unless it is told otherwise.
+pub const DEFAULT_ADDRESS: &str = "127.0.0.1:7420";
+
+/// Opens a session.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct OpenSession {
+    /// How long it lasts without renewal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// What people call it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+}
+
+/// A session.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Session {
+    /// Its number, in hexadecimal.
+    pub session: String,
+    /// How long it lasts without renewal, in milliseconds.
+    pub ttl_ms: u64,
+    /// What people call it.
+    pub label: String,
+    /// When it was opened, in milliseconds since 1970, by the leader's calendar.
+    pub since_ms: u64,
+}
+
+/// A session was renewed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Renewed {
+    /// The session.
+    pub session: String,
+    /// How long it lasts from when the renewal was sent, in milliseconds.
+    pub ttl_ms: u64,
+}
+
+/// With whom a lock is shared.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Mode {
+    /// With nobody.
+    #[default]
+    Exclusive,
+    /// With all others who share it.
+    Shared,
+    /// With so many in all.
+    Permits(u32),
+}
+
+/// Asks for a lock.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct AcquireLock {
+    /// For which session. Without one, a session is opened for this lock alone, and closed with its release.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// How long that session lasts without renewal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// What people call that session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// How long to wait: 0 not at all, nothing as long as it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Span>,
+    /// With whom to share it.
+    pub mode: Mode,
+    /// How long nobody gets it after its holder's session has expired.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Span>,
+    /// The request's number within the session: sent again, it does its work once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<u64>,
+}
+
+/// A lock that was granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Grant {
+    /// The lock's name, or the election's.
+    pub name: String,
+    /// Who holds it.
+    pub session: String,
+    /// The number of the grant: larger than that of every earlier one. Show it to whatever the lock protects.
+    pub fence: u64,
+    /// How long the session lasts without renewal, in milliseconds.
+    pub ttl_ms: u64,
+}
+
+/// Gives back a lock, steps down, or leaves the line.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ReleaseLock {
+    /// Whose lock.
+    pub session: String,
+    /// The request's number within the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub request: Option<u64>,
+}
+
+/// Takes a lock away from its holders.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct ForceRelease {
+    /// Who does it, for the record.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+}
+
+/// Asks for leadership.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Campaign {
+    /// For which session. Without one, a session is opened for this alone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub session: Option<String>,
+    /// How long that session lasts without renewal.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ttl: Option<Span>,
+    /// What people call that session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub label: Option<String>,
+    /// What the leader has to say.
+    pub value: String,
+    /// How long to wait: 0 not at all, nothing as long as it takes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait: Option<Span>,
+    /// The request's number within the session.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub request: Option<u64>,
+}
+
+/// Changes what a leader has to say.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Proclaim {
+    /// The leader's session.
+    pub session: String,
+    /// Its fence.
+    pub fence: u64,
+    /// What it says now.
+    pub value: String,
+}
+
+/// Somebody who holds a lock.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Holder {
+    /// Who.
+    pub session: String,
+    /// What people call it.
+    pub label: String,
+    /// The number of its grant.
+    pub fence: u64,
+    /// With whom it shares it.
+    pub mode: Mode,
+    /// Since when, in milliseconds since 1970, by the leader's calendar.
+    pub since_ms: u64,
+    /// For how long, in milliseconds.
+    pub held_ms: u64,
+}
+
+/// Somebody who waits.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Waiter {
+    /// Who.
+    pub session: String,
+    /// What people call it.
+    pub label: String,
+    /// With whom it would share it.
+    pub mode: Mode,
+    /// Since when, in milliseconds since 1970, by the leader's calendar.
+    pub since_ms: u64,
+    /// For how long, in milliseconds.
+    pub waited_ms: u64,
+}
+
+/// A lock, as it can be seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Lock {
+    /// Its name.
+    pub name: String,
+    /// Who holds it.
+    pub holders: Vec<Holder>,
+    /// Who waits, in order: the first of them.
+    pub waiters: Vec<Waiter>,
+    /// How many wait in all.
+    pub waiting: u64,
+    /// For how long nobody gets it after a loss, in milliseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay_ms: Option<u64>,
+}
+
+/// All locks, or as many of them as fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Locks {
+    /// In the order of their names.
+    pub locks: Vec<Lock>,
+    /// How many there are.
+    pub total: u64,
+}
+
+/// An election, as it can be seen.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Election {
+    /// Its name.
+    pub name: String,
+    /// Who leads; nobody, if nothing is here.
+    pub leader: Option<Leader>,
+    /// How many candidates wait.
+    pub waiting: u64,
+}
+
+/// Somebody who leads.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Leader {
+    /// Who.
+    pub session: String,
+    /// What people call it.
+    pub label: String,
+    /// The number of its grant.
+    pub fence: u64,
+    /// What it says.
+    pub value: String,
+    /// Since when, in milliseconds since 1970, by the leader's calendar.
+    pub since_ms: u64,
+}
+
+/// How a node is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its number.
+    pub node: u64,
+    /// Its version.
+    pub version: String,
+    /// The number of the last election among the nodes.
+    pub term: u64,
+    /// The node that leads, if one is known.
+    pub leader: Option<u64>,
+    /// The number of the last command that this node has applied.
+    pub applied: u64,
+    /// How many sessions there are.
+    pub sessions: u64,
+    /// How many locks and elections somebody holds or awaits.
+    pub locks: u64,
+    /// The members.
+    pub members: Vec<Member>,
+}
+
+/// A member of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Member {
+    /// Its number.
+    pub node: u64,
+    /// Where it listens.
+    pub address: String,
+    /// Whether it votes, or still learns.
+    pub votes: bool,
+}
+
+/// Adds a member.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct AddMember {
+    /// Its number.
+    pub node: u64,
+    /// Where it listens.
+    pub address: String,
+}
