@@ -83,3 +83,34 @@ pub trait Listener: Send + Sync + 'static {
     /// missed.
     fn replaced(&self, machine: &Machine, index: u64);
 }
+
+/// A member of the cluster, as the others know it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MemberInfo {
+    /// Its number.
+    pub node: NodeId,
+    /// Where it listens.
+    pub address: String,
+    /// Whether it votes, or still learns.
+    pub votes: bool,
+}
+
+/// Why the members are as they were.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[error("{0}")]
+pub struct ClusterError(pub String);
+
+/// Who takes part, and how to change that.
+pub trait Cluster {
+    /// This node's number.
+    fn node(&self) -> NodeId;
+
+    /// All members, in the order of their numbers.
+    fn members(&self) -> Vec<MemberInfo>;
+
+    /// Adds a member: it learns first, and votes when it has caught up.
+    fn add_member(&self, node: NodeId, address: String) -> impl Future<Output = Result<(), ClusterError>> + Send;
+
+    /// Removes a member.
+    fn remove_member(&self, node: NodeId) -> impl Future<Output = Result<(), ClusterError>> + Send;
+}

@@ -80,7 +80,7 @@ impl Machine {
     }
 
     /// The names of all locks and elections that somebody holds or awaits, or that nobody gets for a while.
-    pub fn names(&self) -> impl ExactSizeIterator<Item = &Name> {
+    pub fn names(&self) -> impl ExactSizeIterator<Item = &Name> + Clone {
         self.locks.keys()
     }
 

@@ -128,6 +128,11 @@ impl<E: Engine> Service<E> {
         &self.engine
     }
 
+    /// The number of the last command that this node has applied.
+    pub fn index(&self) -> u64 {
+        self.desk.index()
+    }
+
     /// Looks at what this node has applied, which may be a little behind.
     pub fn look<T>(&self, look: impl FnOnce(&Machine) -> T) -> T {
         self.engine.look(look)

@@ -1,0 +1,68 @@
+//! The body of a request, read as JSON; what is wrong with it is said by field.
+
+use axum::body::Bytes;
+use axum::extract::{FromRequest, Request};
+use axum::response::{IntoResponse, Response};
+use quorate_client::contract::{LONGEST_BODY, Problem, ProblemKind};
+use serde::de::DeserializeOwned;
+
+use super::problems::Failure;
+
+/// A body that was understood. No body at all is an empty object.
+pub(super) struct Body<T>(pub(super) T);
+
+impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
+    type Rejection = Response;
+
+    async fn from_request(request: Request, state: &S) -> Result<Body<T>, Response> {
+        let bytes = match Bytes::from_request(request, state).await {
+            Ok(bytes) if bytes.len() <= LONGEST_BODY => bytes,
+            Ok(_) | Err(_) => {
+                let detail = format!("a body has at most {LONGEST_BODY} bytes, and arrives whole");
+                return Err(Failure::from(Problem::new(ProblemKind::TooLong, detail)).into_response());
+            }
+        };
+        parse(&bytes).map(Body).map_err(|problem| Failure::from(problem).into_response())
+    }
+}
+
+/// Reads a body, or says which of its fields is wrong.
+pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
+    let bytes = if bytes.iter().all(u8::is_ascii_whitespace) { b"{}" } else { bytes };
+    let mut deserializer = serde_json::Deserializer::from_slice(bytes);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
+        let (path, why) = (error.path().to_string(), error.inner().to_string());
+        // A field that is missing or unknown is named by the reason, not by the path.
+        let named = why.split('`').nth(1).filter(|_| why.contains("field `")).map(String::from);
+        match named.or((path != ".").then_some(path)) {
+            Some(field) => Problem::of_field(&field, why),
+            None => Problem::new(ProblemKind::BadRequest, format!("the body is not the JSON that is expected: {why}")),
+        }
+    })?;
+    deserializer.end().map_err(|error| {
+        Problem::new(ProblemKind::BadRequest, format!("something follows the JSON of the body: {error}"))
+    })?;
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use quorate_client::contract::{AcquireLock, ReleaseLock};
+
+    use super::*;
+
+    #[test]
+    fn a_broken_body_names_the_field() {
+        let field = |body: &str| parse::<AcquireLock>(body.as_bytes()).unwrap_err().field;
+        assert_eq!(field(r#"{"ttl": "soon"}"#).as_deref(), Some("ttl"));
+        assert_eq!(field(r#"{"ttl": -1}"#).as_deref(), Some("ttl"));
+        assert_eq!(field(r#"{"tll": "1s"}"#).as_deref(), Some("tll"));
+        assert_eq!(field(r#"{"mode": {"permits": "x"}}"#).as_deref(), Some("mode.permits"));
+        assert_eq!(field(r#"{"mode": "alone"}"#).as_deref(), Some("mode"));
+        assert_eq!(field("[").as_deref(), None);
+        assert_eq!(field("{} {}").as_deref(), None);
+        let missing = parse::<ReleaseLock>(b"{}").unwrap_err();
+        assert_eq!(missing.field.as_deref(), Some("session"));
+        assert!(parse::<AcquireLock>(b" ").is_ok());
+    }
+}

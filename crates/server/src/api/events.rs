@@ -1,0 +1,138 @@
+//! What happens, as it happens: server-sent events.
+
+use std::convert::Infallible;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::extract::{Path, State};
+use axum::response::sse::{Event as Sent, KeepAlive, KeepAliveStream, Sse};
+use futures_util::stream::{self, Stream};
+use serde_json::{Value, json};
+use tokio::sync::broadcast::error::RecvError;
+
+use super::elections::shown;
+use super::{Api, Failure, election_name, soon};
+use crate::engine::Engine;
+use crate::machine::{Departure, Event, Name};
+use crate::service::{Occurrence, Told};
+
+type Events = Pin<Box<dyn Stream<Item = Result<Sent, Infallible>> + Send>>;
+
+fn kept_alive(stream: Events) -> Sse<KeepAliveStream<Events>> {
+    Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
+}
+
+/// Everything that happens to sessions, locks and elections.
+pub(super) async fn all<E: Engine>(State(api): State<Api<E>>) -> Sse<KeepAliveStream<Events>> {
+    let watch = api.service.watch();
+    let stream = stream::unfold((watch, Vec::<Sent>::new()), |(mut watch, mut ready)| async move {
+        while ready.is_empty() {
+            ready = match watch.recv().await {
+                Ok(Told::Happened(occurrences)) => occurrences.iter().rev().map(sent).collect(),
+                Ok(Told::Missed) | Err(RecvError::Lagged(_)) => vec![named("missed", &json!({}))],
+                Err(RecvError::Closed) => return None,
+            };
+        }
+        ready.pop().map(|event| (Ok(event), (watch, ready)))
+    });
+    kept_alive(Box::pin(stream))
+}
+
+/// The leader of an election: now, and whenever it changes or says something else. Nobody is told as nobody.
+pub(super) async fn observe<E: Engine>(
+    State(api): State<Api<E>>,
+    Path(name): Path<String>,
+) -> Result<Sse<KeepAliveStream<Events>>, Failure> {
+    let name = election_name(name)?;
+    let watch = api.service.watch();
+    api.service.catch_up(soon()).await?;
+    let service = Arc::clone(&api.service);
+    let stream = stream::unfold((watch, None::<Value>), move |(mut watch, last)| {
+        let (service, name) = (Arc::clone(&service), name.clone());
+        async move {
+            loop {
+                let now = service.look(|machine| json!({ "leader": shown(machine, &name).leader }));
+                if last.as_ref() != Some(&now) {
+                    return Some((Ok(named("leader", &now)), (watch, Some(now))));
+                }
+                loop {
+                    match watch.recv().await {
+                        Ok(Told::Happened(occurrences)) if !occurrences.iter().any(|one| concerns(one, &name)) => {}
+                        Ok(_) | Err(RecvError::Lagged(_)) => break,
+                        Err(RecvError::Closed) => return None,
+                    }
+                }
+            }
+        }
+    });
+    Ok(kept_alive(Box::pin(stream)))
+}
+
+fn concerns(occurrence: &Occurrence, election: &Name) -> bool {
+    match &occurrence.event {
+        Event::Granted { name, .. }
+        | Event::Lost { name, .. }
+        | Event::Vacant { name }
+        | Event::Proclaimed { name, .. } => name == election,
+        Event::Opened { .. }
+        | Event::Ended { .. }
+        | Event::Queued { .. }
+        | Event::Left { .. }
+        | Event::Delayed { .. }
+        | Event::Forced { .. } => false,
+    }
+}
+
+fn named(name: &str, data: &Value) -> Sent {
+    Sent::default().event(name).data(data.to_string())
+}
+
+fn sent(occurrence: &Occurrence) -> Sent {
+    let (name, mut data) = described(&occurrence.event);
+    data["at_ms"] = json!(occurrence.moment.at_ms);
+    named(name, &data).id(occurrence.moment.index.to_string())
+}
+
+/// An event in the words of the API.
+fn described(event: &Event) -> (&'static str, Value) {
+    match event {
+        Event::Opened { session, ttl_ms } => {
+            ("session-opened", json!({ "session": session.to_string(), "ttl_ms": ttl_ms }))
+        }
+        Event::Ended { session, expired } => {
+            ("session-ended", json!({ "session": session.to_string(), "expired": expired }))
+        }
+        Event::Queued { name, session } => ("queued", json!({ "name": name.text, "session": session.to_string() })),
+        Event::Granted { name, session, fence, since_ms, .. } => {
+            let fence = fence.number();
+            let session = session.to_string();
+            ("granted", json!({ "name": name.text, "session": session, "fence": fence, "since_ms": since_ms }))
+        }
+        Event::Lost { name, session, fence, departure, since_ms } => {
+            let (session, fence, why) = (session.to_string(), fence.number(), why(*departure));
+            let data =
+                json!({ "name": name.text, "session": session, "fence": fence, "since_ms": since_ms, "why": why });
+            ("lost", data)
+        }
+        Event::Left { name, session, departure } => {
+            ("left", json!({ "name": name.text, "session": session.to_string(), "why": why(*departure) }))
+        }
+        Event::Delayed { name, delay_ms, .. } => ("delayed", json!({ "name": name.text, "delay_ms": delay_ms })),
+        Event::Vacant { name } => ("vacant", json!({ "name": name.text })),
+        Event::Proclaimed { name, session, .. } => {
+            ("proclaimed", json!({ "name": name.text, "session": session.to_string() }))
+        }
+        Event::Forced { name, by } => ("forced", json!({ "name": name.text, "by": by })),
+    }
+}
+
+fn why(departure: Departure) -> &'static str {
+    match departure {
+        Departure::Released => "released",
+        Departure::Withdrawn => "withdrawn",
+        Departure::Closed => "closed",
+        Departure::Expired => "expired",
+        Departure::Forced => "forced",
+    }
+}

@@ -1,0 +1,202 @@
+//! Locks: acquire, release, look at, take away.
+
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use quorate_client::contract::{
+    AcquireLock, ForceRelease, Grant, Holder, Lock, Locks, Problem, ProblemKind, ReleaseLock, Span, Waiter,
+};
+
+use super::body::Body;
+use super::{
+    Api, Failure, calendar_ms, checked_label, checked_mode, checked_ttl, lock_name, session_id, shown_mode, soon,
+};
+use crate::engine::Engine;
+use crate::machine::view::LockView;
+use crate::machine::{Acquire, Fence, Kind, Mode, Name, SessionId};
+use crate::service::{NewSession, Service, ServiceError};
+
+/// So many locks are listed, and so many waiters of each.
+const MOST_LISTED: usize = 1000;
+const MOST_WAITERS: usize = 100;
+
+/// Who asks: a session of its own, or one that is opened for this alone.
+pub(super) struct Asker {
+    pub(super) session: Option<String>,
+    pub(super) ttl: Option<Span>,
+    pub(super) label: Option<String>,
+}
+
+/// What is asked for.
+pub(super) struct Wanted {
+    pub(super) name: Name,
+    pub(super) mode: Mode,
+    pub(super) wait: Option<Span>,
+    pub(super) delay_ms: u64,
+    pub(super) request: u64,
+    pub(super) value: Vec<u8>,
+}
+
+pub(super) async fn acquire<E: Engine>(
+    State(api): State<Api<E>>,
+    Path(name): Path<String>,
+    Body(body): Body<AcquireLock>,
+) -> Result<Json<Grant>, Failure> {
+    let AcquireLock { session, ttl, label, wait, mode, delay, request } = body;
+    let wanted = Wanted {
+        name: lock_name(name)?,
+        mode: checked_mode(mode)?,
+        wait,
+        delay_ms: delay.map_or(0, Span::as_millis),
+        request: request.unwrap_or(0),
+        value: Vec::new(),
+    };
+    obtain(&api, Asker { session, ttl, label }, wanted).await
+}
+
+/// Gets a lock or leadership for whoever asks.
+pub(super) async fn obtain<E: Engine>(api: &Api<E>, asker: Asker, wanted: Wanted) -> Result<Json<Grant>, Failure> {
+    let is_own = asker.session.is_some();
+    let (session, ttl) = match &asker.session {
+        Some(session) => {
+            if asker.ttl.is_some() || asker.label.is_some() {
+                let detail = "ttl and label belong to a session that is opened here; this one exists";
+                return Err(Problem::of_field(if asker.ttl.is_some() { "ttl" } else { "label" }, detail).into());
+            }
+            let id = session_id("session", session)?;
+            (id, Duration::from_millis(api.service.look(|machine| machine.session(id).map_or(0, |view| view.ttl_ms))))
+        }
+        None => {
+            let (ttl, label) = (checked_ttl(asker.ttl)?, checked_label(asker.label)?);
+            let new = NewSession { number: None, ttl, label, owner: String::new(), transient: true };
+            (api.service.open(&new, soon()).await?.session, ttl)
+        }
+    };
+    let name = wanted.name.clone();
+    let granted = wait_for(&api.service, session, ttl, is_own, wanted).await;
+    match granted {
+        Ok(fence) => Ok(Json(Grant {
+            name: name.text.to_string(),
+            session: session.to_string(),
+            fence: fence.number(),
+            ttl_ms: ttl.as_millis() as u64,
+        })),
+        Err(error) => {
+            let mut failure = Failure::from(error.clone());
+            if matches!(error, ServiceError::Busy | ServiceError::WaitedInVain) {
+                failure.problem().holders = look_at(&api.service, &name).holders;
+            }
+            Err(failure)
+        }
+    }
+}
+
+/// Waits for a grant. A session that was opened for this alone is kept alive for as long as somebody listens.
+async fn wait_for<E: Engine>(
+    service: &Service<E>,
+    session: SessionId,
+    ttl: Duration,
+    is_own: bool,
+    wanted: Wanted,
+) -> Result<Fence, ServiceError> {
+    let Wanted { name, mode, wait, delay_ms, request, value } = wanted;
+    let waits = wait.is_none_or(|wait| wait.as_millis() > 0);
+    let until = wait.map(|wait| Instant::now() + wait.duration());
+    let acquire = Acquire { session, request, name, mode, wait: waits, delay_ms, value };
+    let granted = service.acquire(acquire, until, soon());
+    if is_own {
+        return granted.await;
+    }
+    tokio::pin!(granted);
+    loop {
+        tokio::select! {
+            granted = &mut granted => return granted,
+            () = tokio::time::sleep(ttl / 3) => {
+                // Whether it is lost is told by the wait itself.
+                let _ = service.renew(session, Instant::now() + ttl).await;
+            }
+        }
+    }
+}
+
+pub(super) async fn release<E: Engine>(
+    State(api): State<Api<E>>,
+    Path(name): Path<String>,
+    Body(body): Body<ReleaseLock>,
+) -> Result<StatusCode, Failure> {
+    let session = session_id("session", &body.session)?;
+    api.service.release(session, body.request.unwrap_or(0), lock_name(name)?, soon()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn withdraw<E: Engine>(
+    State(api): State<Api<E>>,
+    Path(name): Path<String>,
+    Body(body): Body<ReleaseLock>,
+) -> Result<StatusCode, Failure> {
+    let (session, name) = (session_id("session", &body.session)?, lock_name(name)?);
+    if api.service.withdraw(session, name.clone(), soon()).await?.is_some() {
+        let detail = format!("{name} was granted to this session meanwhile, and still is: release it");
+        return Err(Problem::new(ProblemKind::Conflict, detail).into());
+    }
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn force<E: Engine>(
+    State(api): State<Api<E>>,
+    Path(name): Path<String>,
+    Body(body): Body<ForceRelease>,
+) -> Result<StatusCode, Failure> {
+    let by = checked_label(body.by)?;
+    api.service.force(lock_name(name)?, by, soon()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn show<E: Engine>(
+    State(api): State<Api<E>>,
+    Path(name): Path<String>,
+) -> Result<Json<Lock>, Failure> {
+    let name = lock_name(name)?;
+    api.service.catch_up(soon()).await?;
+    Ok(Json(look_at(&api.service, &name)))
+}
+
+pub(super) async fn list<E: Engine>(State(api): State<Api<E>>) -> Result<Json<Locks>, Failure> {
+    api.service.catch_up(soon()).await?;
+    let (names, total) = api.service.look(|machine| {
+        let locks = machine.names().filter(|name| name.kind == Kind::Lock);
+        let names: Vec<_> = locks.clone().take(MOST_LISTED).cloned().collect();
+        (names, locks.count() as u64)
+    });
+    let locks = names.iter().map(|name| look_at(&api.service, name)).collect();
+    Ok(Json(Locks { locks, total }))
+}
+
+fn look_at<E: Engine>(service: &Service<E>, name: &Name) -> Lock {
+    let view = service.look(|machine| machine.lock(name, MOST_WAITERS));
+    shown(name, view, calendar_ms())
+}
+
+fn shown(name: &Name, view: Option<LockView>, now_ms: u64) -> Lock {
+    let name = name.text.to_string();
+    let Some(LockView { holders, waiters, waiting, delay }) = view else { return Lock { name, ..Lock::default() } };
+    let holders = holders.into_iter().map(|holder| Holder {
+        session: holder.session.to_string(),
+        label: holder.label,
+        fence: holder.fence.number(),
+        mode: shown_mode(holder.mode),
+        since_ms: holder.since_ms,
+        held_ms: now_ms.saturating_sub(holder.since_ms),
+    });
+    let waiters = waiters.into_iter().map(|waiter| Waiter {
+        session: waiter.session.to_string(),
+        label: waiter.label,
+        mode: shown_mode(waiter.mode),
+        since_ms: waiter.since_ms,
+        waited_ms: now_ms.saturating_sub(waiter.since_ms),
+    });
+    let delay_ms = delay.map(|(_, delay_ms)| delay_ms);
+    Lock { name, holders: holders.collect(), waiters: waiters.collect(), waiting, delay_ms }
+}

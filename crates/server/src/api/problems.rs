@@ -1,0 +1,75 @@
+//! What went wrong, as an answer.
+
+use axum::http::{HeaderValue, StatusCode, Uri, header};
+use axum::response::{IntoResponse, Response};
+use quorate_client::contract::{Problem, ProblemKind};
+
+use crate::engine::Unavailable;
+use crate::machine::Refusal;
+use crate::service::ServiceError;
+
+/// A problem that becomes an answer.
+#[derive(Debug)]
+pub struct Failure(Box<Problem>);
+
+impl Failure {
+    pub(super) fn problem(&mut self) -> &mut Problem {
+        &mut self.0
+    }
+}
+
+impl From<Problem> for Failure {
+    fn from(problem: Problem) -> Failure {
+        Failure(Box::new(problem))
+    }
+}
+
+impl From<ServiceError> for Failure {
+    fn from(error: ServiceError) -> Failure {
+        Problem::new(kind(&error), error.to_string()).into()
+    }
+}
+
+fn kind(error: &ServiceError) -> ProblemKind {
+    match error {
+        ServiceError::Busy => ProblemKind::Held,
+        ServiceError::WaitedInVain => ProblemKind::WaitedInVain,
+        ServiceError::Gone(_) => ProblemKind::WaitEnded,
+        ServiceError::Over => ProblemKind::Over,
+        ServiceError::NoLeader => ProblemKind::NoLeader,
+        ServiceError::Unavailable(unavailable) => match unavailable {
+            Unavailable::Elsewhere { .. } => ProblemKind::NoLeader,
+            Unavailable::Unknown => ProblemKind::Unknown,
+            Unavailable::Overloaded => ProblemKind::Overloaded,
+            Unavailable::Stopping => ProblemKind::Stopping,
+        },
+        ServiceError::Refused(refusal) => match refusal {
+            Refusal::NoSession(_) => ProblemKind::NoSession,
+            Refusal::SessionExists(_) => ProblemKind::SessionExists,
+            Refusal::OtherMode { .. } | Refusal::OtherPermits { .. } => ProblemKind::OtherMode,
+            Refusal::NotHeld { .. } => ProblemKind::NotHeld,
+            Refusal::TooMany { .. } => ProblemKind::TooMany,
+            Refusal::LastGeneration { .. } => ProblemKind::Conflict,
+        },
+    }
+}
+
+impl IntoResponse for Failure {
+    fn into_response(self) -> Response {
+        let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
+        let body = serde_json::to_vec(&self.0).unwrap_or_default();
+        let media = HeaderValue::from_static("application/problem+json");
+        (status, [(header::CONTENT_TYPE, media)], body).into_response()
+    }
+}
+
+pub(super) async fn nothing_here(uri: Uri) -> Failure {
+    let detail = format!("there is nothing at {}: see /v1/openapi.json for what there is", uri.path());
+    Problem::new(ProblemKind::NoSuchAddress, detail).into()
+}
+
+pub(super) async fn not_with_this_method(uri: Uri) -> Response {
+    let detail = format!("{} is not asked with this method: see /v1/openapi.json", uri.path());
+    let problem = Problem { status: 405, ..Problem::new(ProblemKind::NoSuchAddress, detail) };
+    Failure::from(problem).into_response()
+}

@@ -1,0 +1,66 @@
+//! Sessions: open, renew, look at, close.
+
+use axum::Json;
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::IntoResponse;
+use quorate_client::contract::{OpenSession, Problem, ProblemKind, Renewed, Session};
+
+use super::body::Body;
+use super::{Api, Failure, checked_label, checked_ttl, session_id, soon};
+use crate::engine::Engine;
+use crate::machine::view::SessionView;
+use crate::service::NewSession;
+
+/// So many sessions are listed at most.
+const MOST_LISTED: usize = 1000;
+
+fn shown(view: SessionView<'_>) -> Session {
+    let SessionView { session, label, ttl_ms, since_ms, .. } = view;
+    Session { session: session.to_string(), ttl_ms, label: label.into(), since_ms }
+}
+
+pub(super) async fn open<E: Engine>(
+    State(api): State<Api<E>>,
+    Body(body): Body<OpenSession>,
+) -> Result<impl IntoResponse, Failure> {
+    let (ttl, label) = (checked_ttl(body.ttl)?, checked_label(body.label)?);
+    let new = NewSession { number: None, ttl, label: label.clone(), owner: String::new(), transient: false };
+    let opened = api.service.open(&new, soon()).await?;
+    let session = opened.session.to_string();
+    let session = Session { session, ttl_ms: ttl.as_millis() as u64, label, since_ms: super::calendar_ms() };
+    Ok((StatusCode::CREATED, Json(session)))
+}
+
+pub(super) async fn renew<E: Engine>(
+    State(api): State<Api<E>>,
+    Path(session): Path<String>,
+) -> Result<Json<Renewed>, Failure> {
+    let id = session_id("session", &session)?;
+    let ttl = api.service.renew(id, soon()).await?;
+    Ok(Json(Renewed { session, ttl_ms: ttl.as_millis() as u64 }))
+}
+
+pub(super) async fn show<E: Engine>(
+    State(api): State<Api<E>>,
+    Path(session): Path<String>,
+) -> Result<Json<Session>, Failure> {
+    let id = session_id("session", &session)?;
+    api.service.catch_up(soon()).await?;
+    let found = api.service.look(|machine| machine.session(id).map(shown));
+    let missing = || Problem::new(ProblemKind::NoSession, format!("session {id} does not exist"));
+    Ok(Json(found.ok_or_else(missing)?))
+}
+
+pub(super) async fn list<E: Engine>(State(api): State<Api<E>>) -> Result<Json<Vec<Session>>, Failure> {
+    api.service.catch_up(soon()).await?;
+    Ok(Json(api.service.look(|machine| machine.sessions().take(MOST_LISTED).map(shown).collect())))
+}
+
+pub(super) async fn close<E: Engine>(
+    State(api): State<Api<E>>,
+    Path(session): Path<String>,
+) -> Result<StatusCode, Failure> {
+    api.service.close(session_id("session", &session)?, soon()).await?;
+    Ok(StatusCode::NO_CONTENT)
+}
