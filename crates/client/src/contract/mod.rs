@@ -6,6 +6,7 @@
 
 mod problem;
 mod span;
+pub mod stream;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,8 @@ pub const DEFAULT_TTL: Span = Span::from_millis(10_000);
 pub const SHORTEST_TTL: Span = Span::from_millis(100);
 /// Thirty days.
 pub const LONGEST_TTL: Span = Span::from_millis(30 * 24 * 3_600_000);
+/// The longest time for which nobody gets a lock after a loss: a day.
+pub const LONGEST_DELAY: Span = Span::from_millis(24 * 3_600_000);
 /// Names are at most so long, in bytes.
 pub const LONGEST_NAME: usize = 1024;
 /// Labels are at most so long, in bytes.

@@ -11,7 +11,8 @@ use quorate_client::contract::{
 
 use super::body::Body;
 use super::{
-    Api, Failure, calendar_ms, checked_label, checked_mode, checked_ttl, lock_name, session_id, shown_mode, soon,
+    Api, Failure, calendar_ms, checked_delay, checked_label, checked_mode, checked_ttl, end_of, lock_name, session_id,
+    shown_mode, soon,
 };
 use crate::engine::Engine;
 use crate::machine::view::LockView;
@@ -49,7 +50,7 @@ pub(super) async fn acquire<E: Engine>(
         name: lock_name(name)?,
         mode: checked_mode(mode)?,
         wait,
-        delay_ms: delay.map_or(0, Span::as_millis),
+        delay_ms: checked_delay(delay)?,
         request: request.unwrap_or(0),
         value: Vec::new(),
     };
@@ -103,9 +104,8 @@ async fn wait_for<E: Engine>(
 ) -> Result<Fence, ServiceError> {
     let Wanted { name, mode, wait, delay_ms, request, value } = wanted;
     let waits = wait.is_none_or(|wait| wait.as_millis() > 0);
-    let until = wait.map(|wait| Instant::now() + wait.duration());
     let acquire = Acquire { session, request, name, mode, wait: waits, delay_ms, value };
-    let granted = service.acquire(acquire, until, soon());
+    let granted = service.acquire(acquire, end_of(wait), soon());
     if is_own {
         return granted.await;
     }

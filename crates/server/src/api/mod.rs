@@ -7,6 +7,7 @@ mod locks;
 mod problems;
 mod sessions;
 mod status;
+mod stream;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -54,6 +55,7 @@ pub fn routes<E: Engine + Cluster>(service: Arc<Service<E>>) -> Router {
         .route("/v1/elections/{name}/resign", post(elections::resign::<E>))
         .route("/v1/elections/{name}/observe", get(events::observe::<E>))
         .route("/v1/events", get(events::all::<E>))
+        .route("/v1/stream", get(stream::open::<E>))
         .route("/v1/status", get(status::status::<E>))
         .route("/v1/members", get(status::members::<E>).post(status::add_member::<E>))
         .route("/v1/members/{node}", axum::routing::delete(status::remove_member::<E>))
@@ -62,6 +64,11 @@ pub fn routes<E: Engine + Cluster>(service: Arc<Service<E>>) -> Router {
         .fallback(problems::nothing_here)
         .method_not_allowed_fallback(problems::not_with_this_method)
         .with_state(Api { service })
+}
+
+/// When a wait ends. One that would outlast the clock does not end.
+fn end_of(wait: Option<Span>) -> Option<Instant> {
+    wait.and_then(|wait| Instant::now().checked_add(wait.duration()))
 }
 
 fn soon() -> Instant {
@@ -118,6 +125,14 @@ fn checked_mode(mode: contract::Mode) -> Result<Mode, Failure> {
             Err(Problem::of_field("mode", format!("there are 1 to {} permits", contract::MOST_PERMITS)).into())
         }
     }
+}
+
+fn checked_delay(delay: Option<Span>) -> Result<u64, Failure> {
+    let (delay, longest) = (delay.unwrap_or(Span::from_millis(0)), contract::LONGEST_DELAY);
+    if delay > longest {
+        return Err(Problem::of_field("delay", format!("a delay takes at most {longest}, not {delay}")).into());
+    }
+    Ok(delay.as_millis())
 }
 
 fn shown_mode(mode: Mode) -> contract::Mode {

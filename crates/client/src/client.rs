@@ -1,0 +1,170 @@
+//! A client: knows where the nodes are.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use hyper::Method;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+
+use crate::contract::{DEFAULT_TTL, Election, ForceRelease, Lock, Locks, Problem, ProblemKind, Status};
+use crate::session::Session;
+use crate::{Error, http};
+
+/// How long to look for a node that answers, unless told otherwise.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// A client of the service. Cheap to clone.
+#[derive(Clone, Debug)]
+pub struct Client {
+    pub(crate) nodes: Arc<[String]>,
+    pub(crate) patience: Duration,
+}
+
+impl Client {
+    /// A client of the nodes at these addresses (`host:port`). Any of them answers; several, so that one may fail.
+    pub fn new(nodes: impl IntoIterator<Item = impl Into<String>>) -> Result<Client, Error> {
+        let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
+        if let Some(node) = nodes.iter().find(|node| !node.contains(':')) {
+            return Err(Error::Usage(format!("{node:?} is no address: write host:port")));
+        }
+        if nodes.is_empty() {
+            return Err(Error::Usage("there is no address to ask: give at least one".into()));
+        }
+        Ok(Client { nodes: nodes.into(), patience: PATIENCE })
+    }
+
+    /// Looks for a node that answers for so long, at most.
+    pub fn patience(mut self, patience: Duration) -> Client {
+        self.patience = patience;
+        self
+    }
+
+    /// A session to be opened.
+    pub fn session(&self) -> NewSession {
+        NewSession { client: self.clone(), ttl: DEFAULT_TTL.duration(), label: default_label() }
+    }
+
+    /// How a node is.
+    pub async fn status(&self) -> Result<Status, Error> {
+        self.get("/v1/status").await
+    }
+
+    /// All locks that somebody holds or awaits.
+    pub async fn locks(&self) -> Result<Locks, Error> {
+        self.get("/v1/locks").await
+    }
+
+    /// A lock.
+    pub async fn lock(&self, name: &str) -> Result<Lock, Error> {
+        self.get(&format!("/v1/locks/{}", encoded(name))).await
+    }
+
+    /// An election.
+    pub async fn election(&self, name: &str) -> Result<Election, Error> {
+        self.get(&format!("/v1/elections/{}", encoded(name))).await
+    }
+
+    /// Takes a lock away from whoever holds it.
+    pub async fn force(&self, name: &str, by: &str) -> Result<(), Error> {
+        let body = ForceRelease { by: Some(by.into()) };
+        self.post(&format!("/v1/locks/{}/force", encoded(name)), &body).await
+    }
+
+    /// Gets something from any node that answers.
+    pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
+        self.ask(&Method::GET, path, None::<&()>).await
+    }
+
+    /// Posts something to any node that answers.
+    pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &(impl Serialize + Sync)) -> Result<T, Error> {
+        self.ask(&Method::POST, path, Some(body)).await
+    }
+
+    async fn ask<T: DeserializeOwned>(
+        &self,
+        method: &Method,
+        path: &str,
+        body: Option<&(impl Serialize + Sync)>,
+    ) -> Result<T, Error> {
+        let mut last = None;
+        for node in self.nodes.iter() {
+            match http::request(node, method.clone(), path, body, self.patience).await {
+                Err(error @ Error::Unreachable { .. }) => last = Some(error),
+                Err(Error::Problem(problem)) if is_of_this_node(&problem) => last = Some(Error::Problem(problem)),
+                answered => return answered,
+            }
+        }
+        Err(last.unwrap_or_else(|| Error::Usage("there is no address to ask".into())))
+    }
+}
+
+/// Whether another node may know better.
+fn is_of_this_node(problem: &Problem) -> bool {
+    matches!(problem.kind, ProblemKind::NoLeader | ProblemKind::Stopping)
+}
+
+/// A name as part of a path.
+pub(crate) fn encoded(name: &str) -> String {
+    let mut path = String::new();
+    for byte in name.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => path.push(byte as char),
+            _ => path.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    path
+}
+
+/// Who waits or holds, in the words of people: the process, if nothing better is said.
+fn default_label() -> String {
+    let user = std::env::var("USER").unwrap_or_else(|_| "somebody".into());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "somewhere".into());
+    format!("{user}@{}:{}", host.trim(), std::process::id())
+}
+
+/// A session to be opened.
+#[derive(Clone, Debug)]
+#[must_use = "open it"]
+pub struct NewSession {
+    pub(crate) client: Client,
+    pub(crate) ttl: Duration,
+    pub(crate) label: String,
+}
+
+impl NewSession {
+    /// How long it lasts when nobody renews it: how long others wait when this process dies. Shorter than the time in
+    /// which a cluster elects a new leader (about a second), it does not survive that.
+    pub fn ttl(mut self, ttl: Duration) -> NewSession {
+        self.ttl = ttl;
+        self
+    }
+
+    /// What people call it: by default `user@host:pid`.
+    pub fn label(mut self, label: impl Into<String>) -> NewSession {
+        self.label = label.into();
+        self
+    }
+
+    /// Opens it.
+    pub async fn open(self) -> Result<Session, Error> {
+        Session::open(self).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_encoded_as_parts_of_a_path() {
+        assert_eq!(encoded("db/migrate ü?"), "db%2Fmigrate%20%C3%BC%3F");
+    }
+
+    #[test]
+    fn an_address_has_a_port() {
+        assert!(Client::new(["127.0.0.1:7420", "example"]).is_err());
+        assert!(Client::new(Vec::<String>::new()).is_err());
+        assert!(Client::new(["[::1]:7420"]).is_ok());
+    }
+}

@@ -1,0 +1,166 @@
+//! One stream to one node, and to another one when that fails.
+//!
+//! What was asked and not yet answered is asked again on the next stream: requests that change anything have numbers
+//! of their own, and do their work once.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::{SinkExt, StreamExt};
+use http_body_util::Empty;
+use hyper::upgrade::Upgraded;
+use hyper::{Request as HttpRequest, StatusCode, header};
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::{sleep, timeout};
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+
+use crate::Error;
+use crate::contract::stream::{Answer, Ask, LONGEST_FRAME, MOST_PENDING, PROTOCOL, Reply, Request, Trouble};
+use crate::contract::{Problem, ProblemKind};
+
+/// How long to wait for a node to accept a stream.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+/// How long to wait before trying the nodes again: from, and at most.
+const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
+
+/// A handle on the stream.
+#[derive(Clone, Debug)]
+pub(crate) struct Connection {
+    asks: mpsc::Sender<Pending>,
+}
+
+#[derive(Debug)]
+struct Pending {
+    request: Request,
+    reply: oneshot::Sender<Result<Reply, Trouble>>,
+}
+
+impl Connection {
+    /// A stream to one of these nodes, for as long as anybody has a handle on it.
+    pub(crate) fn start(nodes: Arc<[String]>) -> Connection {
+        let (asks, receiver) = mpsc::channel(MOST_PENDING);
+        tokio::spawn(run(nodes, receiver));
+        Connection { asks }
+    }
+
+    /// Asks, and waits for the answer as long as it takes.
+    pub(crate) async fn ask(&self, request: Request) -> Result<Reply, Error> {
+        let (reply, answer) = oneshot::channel();
+        let over = |_| Error::SessionOver("its stream has ended".into());
+        self.asks.send(Pending { request, reply }).await.map_err(|error| over(error.to_string()))?;
+        let answer = answer.await.map_err(|error| over(error.to_string()))?;
+        answer.map_err(|Trouble { kind, detail }| Problem::new(kind, detail).into())
+    }
+}
+
+type Stream = Framed<TokioIo<Upgraded>, LengthDelimitedCodec>;
+
+async fn run(nodes: Arc<[String]>, mut asks: mpsc::Receiver<Pending>) {
+    let mut pending: BTreeMap<u64, Pending> = BTreeMap::new();
+    let (mut next_number, mut next_node, mut pause) = (1, 0, PAUSES.0);
+    loop {
+        let node = &nodes[next_node % nodes.len()];
+        next_node += 1;
+        let stream = timeout(CONNECT_PATIENCE, connect(node)).await.ok().flatten();
+        if let Some(stream) = stream {
+            pause = PAUSES.0;
+            if converse(stream, &mut asks, &mut pending, &mut next_number).await.is_none() {
+                return;
+            }
+        } else if next_node.is_multiple_of(nodes.len()) {
+            sleep(pause).await;
+            pause = (pause * 2).min(PAUSES.1);
+        }
+        pending.retain(|_, one| !one.reply.is_closed());
+        if asks.is_closed() && pending.is_empty() && asks.is_empty() {
+            return;
+        }
+    }
+}
+
+/// Speaks on a stream until it breaks; nothing once nobody will ask any more.
+async fn converse(
+    mut stream: Stream,
+    asks: &mut mpsc::Receiver<Pending>,
+    pending: &mut BTreeMap<u64, Pending>,
+    next_number: &mut u64,
+) -> Option<()> {
+    for (&number, one) in pending.iter() {
+        if !send(&mut stream, number, &one.request).await {
+            return Some(());
+        }
+    }
+    loop {
+        tokio::select! {
+            ask = asks.recv(), if pending.len() < MOST_PENDING => {
+                let Some(one) = ask else {
+                    // Nobody will ask any more; what was asked is still answered.
+                    return drain(stream, pending).await;
+                };
+                let number = *next_number;
+                *next_number += 1;
+                let sent = send(&mut stream, number, &one.request).await;
+                pending.insert(number, one);
+                if !sent {
+                    return Some(());
+                }
+            }
+            frame = stream.next() => {
+                if !answered(frame, pending) {
+                    return Some(());
+                }
+            }
+        }
+    }
+}
+
+async fn drain(mut stream: Stream, pending: &mut BTreeMap<u64, Pending>) -> Option<()> {
+    while !pending.is_empty() {
+        if !answered(stream.next().await, pending) {
+            return Some(());
+        }
+    }
+    None
+}
+
+async fn send(stream: &mut Stream, number: u64, request: &Request) -> bool {
+    let Ok(frame) = postcard::to_allocvec(&Ask { number, request: request.clone() }) else { return false };
+    stream.send(Bytes::from(frame)).await.is_ok()
+}
+
+/// Gives an answer to who waits for it; says whether to go on with this node.
+fn answered<B: AsRef<[u8]>, E>(frame: Option<Result<B, E>>, pending: &mut BTreeMap<u64, Pending>) -> bool {
+    let Some(Ok(frame)) = frame else { return false };
+    let Ok(Answer { number, outcome }) = postcard::from_bytes(frame.as_ref()) else { return false };
+    // A node that cannot reach a leader, or goes away, is left for another one.
+    let is_stranded = matches!(&outcome, Err(Trouble { kind: ProblemKind::NoLeader | ProblemKind::Stopping, .. }));
+    if let Some(one) = pending.remove(&number) {
+        // Who does not wait any more has been told otherwise.
+        let _ = one.reply.send(outcome);
+    }
+    !is_stranded
+}
+
+async fn connect(node: &str) -> Option<Stream> {
+    let socket = TcpStream::connect(node).await.ok()?;
+    socket.set_nodelay(true).ok()?;
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.ok()?;
+    tokio::spawn(connection.with_upgrades());
+    let request = HttpRequest::get("/v1/stream")
+        .header(header::HOST, node)
+        .header(header::CONNECTION, "upgrade")
+        .header(header::UPGRADE, PROTOCOL)
+        .body(Empty::<Bytes>::new())
+        .ok()?;
+    let response = sender.send_request(request).await.ok()?;
+    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+        return None;
+    }
+    let upgraded = hyper::upgrade::on(response).await.ok()?;
+    let codec = LengthDelimitedCodec::builder().max_frame_length(LONGEST_FRAME).new_codec();
+    Some(Framed::new(TokioIo::new(upgraded), codec))
+}

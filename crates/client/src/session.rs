@@ -1,0 +1,203 @@
+//! A session: kept alive in the background, and over at the latest when it might be over for the service.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::task::AbortHandle;
+use tokio::time::{sleep, timeout};
+
+use crate::client::NewSession;
+use crate::clock::Moment;
+use crate::connection::Connection;
+use crate::contract::ProblemKind;
+use crate::contract::stream::{Reply, Request};
+use crate::guard::LockRequest;
+use crate::{Client, Error};
+
+/// Clocks may drift apart by so much: one part in fifty of the time to live is not relied upon.
+pub const MARGIN: u32 = 50;
+
+/// A session. Cheap to clone; it is closed when it is [closed](Session::close), or when the last clone and the last
+/// guard of it are dropped.
+#[derive(Clone, Debug)]
+pub struct Session {
+    pub(crate) inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) connection: Connection,
+    pub(crate) client: Client,
+    id: u64,
+    ttl: Duration,
+    requests: AtomicU64,
+    state: watch::Sender<State>,
+    keeper: AbortHandle,
+}
+
+/// Whether a session can be relied upon.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum State {
+    /// Until then, unless it is renewed.
+    Valid(Moment),
+    /// It is over, and this is why.
+    Over(String),
+}
+
+impl Session {
+    pub(crate) async fn open(new: NewSession) -> Result<Session, Error> {
+        let NewSession { client, ttl, label } = new;
+        let connection = Connection::start(Arc::clone(&client.nodes));
+        let ttl_ms = ttl.as_millis() as u64;
+        let sent = Moment::now();
+        let opened = timeout(client.patience, connection.ask(Request::Open { ttl_ms, label })).await;
+        let id = match opened {
+            Ok(Ok(Reply::Opened { session })) => session,
+            Ok(Ok(other)) => return Err(not_understood(&other)),
+            Ok(Err(error)) => return Err(error),
+            Err(_) => {
+                let tried = client.nodes.join(", ");
+                return Err(Error::Unreachable { tried, why: "no answer in time".into() });
+            }
+        };
+        let state = watch::Sender::new(State::Valid(sent.plus(reliable(ttl))));
+        let keeper = tokio::spawn(keep(connection.clone(), id, ttl, state.clone())).abort_handle();
+        let requests = AtomicU64::new(0);
+        Ok(Session { inner: Arc::new(Inner { connection, client, id, ttl, requests, state, keeper }) })
+    }
+
+    /// Its number, in hexadecimal as everywhere else.
+    pub fn id(&self) -> String {
+        format!("{:x}", self.inner.id)
+    }
+
+    /// How long it lasts without renewal.
+    pub fn ttl(&self) -> Duration {
+        self.inner.ttl
+    }
+
+    /// How long it is surely valid, if nothing more is heard from the service; nothing once it is over.
+    pub fn valid_for(&self) -> Duration {
+        self.inner.valid_for()
+    }
+
+    /// Returns when the session is over, and why.
+    pub async fn lost(&self) -> String {
+        self.inner.lost().await
+    }
+
+    /// A request for a lock, to be made.
+    pub fn lock(&self, name: impl Into<String>) -> LockRequest {
+        LockRequest::new(self.clone(), name.into(), None)
+    }
+
+    /// A request for leadership, to be made, with what the leader has to say.
+    pub fn campaign(&self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> LockRequest {
+        LockRequest::new(self.clone(), name.into(), Some(value.into()))
+    }
+
+    /// Closes it: everything that it holds is released at once.
+    pub async fn close(self) -> Result<(), Error> {
+        self.inner.end("it was closed");
+        let asked = self.inner.connection.ask(Request::Close { session: self.inner.id });
+        match timeout(self.inner.client.patience, asked).await {
+            Ok(Ok(_)) => Ok(()),
+            Ok(Err(error)) if error.kind() == Some(ProblemKind::NoSession) => Ok(()),
+            Ok(Err(error)) => Err(error),
+            Err(_) => Err(Error::SessionOver("nobody answered its end; it expires by itself".into())),
+        }
+    }
+}
+
+impl Inner {
+    pub(crate) fn id(&self) -> u64 {
+        self.id
+    }
+
+    /// The number of the next request.
+    pub(crate) fn next_request(&self) -> u64 {
+        self.requests.fetch_add(1, Ordering::Relaxed) + 1
+    }
+
+    pub(crate) fn valid_for(&self) -> Duration {
+        match &*self.state.borrow() {
+            State::Valid(until) => until.left(),
+            State::Over(_) => Duration::ZERO,
+        }
+    }
+
+    pub(crate) async fn lost(&self) -> String {
+        let mut state = self.state.subscribe();
+        let over = state.wait_for(|state| matches!(state, State::Over(_))).await;
+        match over.as_deref() {
+            Ok(State::Over(why)) => why.clone(),
+            Ok(State::Valid(_)) | Err(_) => "it was dropped".into(),
+        }
+    }
+
+    fn end(&self, why: &str) {
+        self.keeper.abort();
+        end(&self.state, why);
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        self.keeper.abort();
+        let is_over = matches!(&*self.state.borrow(), State::Over(_));
+        if let (false, Ok(runtime)) = (is_over, tokio::runtime::Handle::try_current()) {
+            let (connection, session) = (self.connection.clone(), self.id);
+            // Nobody waits for it; if it fails, the session expires by itself.
+            runtime.spawn(async move { connection.ask(Request::Close { session }).await });
+        }
+    }
+}
+
+fn end(state: &watch::Sender<State>, why: &str) {
+    state.send_if_modified(|state| {
+        let was_valid = matches!(state, State::Valid(_));
+        if was_valid {
+            *state = State::Over(why.into());
+        }
+        was_valid
+    });
+}
+
+/// How much of the time to live is relied upon.
+fn reliable(ttl: Duration) -> Duration {
+    ttl - ttl / MARGIN
+}
+
+/// Renews at a third of the time to live, for as long as that succeeds in time.
+async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch::Sender<State>) {
+    let mut pause = ttl / 3;
+    loop {
+        let until = match &*state.borrow() {
+            State::Valid(until) => *until,
+            State::Over(_) => return,
+        };
+        sleep(pause.min(until.left())).await;
+        let sent = Moment::now();
+        // The clock that counts suspension decides, whatever the timer says.
+        match timeout(until.left(), connection.ask(Request::Renew { session })).await {
+            Ok(Ok(Reply::Renewed { ttl_ms })) => {
+                let renewed = sent.plus(reliable(Duration::from_millis(ttl_ms)));
+                if until.left().is_zero() {
+                    return end(&state, "its renewal was answered too late");
+                }
+                state.send_replace(State::Valid(renewed));
+                pause = ttl / 3;
+            }
+            Ok(Ok(_)) => return end(&state, "a node does not speak this version's language"),
+            Ok(Err(error)) if error.kind() == Some(ProblemKind::NoSession) => return end(&state, "it has expired"),
+            Ok(Err(_)) => pause = ttl / 20,
+            Err(_) => return end(&state, "it could not be renewed in time"),
+        }
+    }
+}
+
+pub(crate) fn not_understood(reply: &Reply) -> Error {
+    Error::NotUnderstood { node: "the service".into(), why: format!("it answered {reply:?}") }
+}

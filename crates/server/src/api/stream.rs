@@ -1,0 +1,128 @@
+//! Streams: many requests on one connection, each answered as soon as it can be.
+
+use axum::extract::{Request as HttpRequest, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use bytes::Bytes;
+use futures_util::stream::FuturesUnordered;
+use futures_util::{SinkExt, StreamExt};
+use hyper_util::rt::TokioIo;
+use quorate_client::contract::stream::{
+    Answer, Ask, LONGEST_FRAME, MOST_PENDING, PROTOCOL, Reply, Request, Subject, Trouble,
+};
+use quorate_client::contract::{LONGEST_VALUE, Problem, ProblemKind, Span};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+
+use super::{
+    Api, Failure, checked_delay, checked_label, checked_mode, checked_ttl, election_name, end_of, lock_name, soon,
+};
+use crate::engine::Engine;
+use crate::machine::{Acquire, Fence, Name, SessionId};
+use crate::service::{NewSession, Service};
+
+/// Turns the connection into a stream.
+pub(super) async fn open<E: Engine>(State(api): State<Api<E>>, request: HttpRequest) -> Response {
+    let wanted = request.headers().get(header::UPGRADE).and_then(|value| value.to_str().ok());
+    if !wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(PROTOCOL)) {
+        let detail = format!("this address is for streams: ask with `Connection: upgrade` and `Upgrade: {PROTOCOL}`");
+        return Failure::from(Problem { status: 426, ..Problem::new(ProblemKind::BadRequest, detail) }).into_response();
+    }
+    tokio::spawn(async move {
+        // Whoever goes away before the upgrade has asked for nothing.
+        if let Ok(upgraded) = hyper::upgrade::on(request).await {
+            converse(&api.service, TokioIo::new(upgraded)).await;
+        }
+    });
+    let headers = [
+        (header::CONNECTION, HeaderValue::from_static("upgrade")),
+        (header::UPGRADE, HeaderValue::from_static(PROTOCOL)),
+    ];
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+/// Answers what is asked until the other side goes away. What it has asked for and not yet been told stays in line.
+async fn converse<E: Engine>(service: &Service<E>, io: impl AsyncRead + AsyncWrite + Unpin) {
+    let codec = LengthDelimitedCodec::builder().max_frame_length(LONGEST_FRAME).new_codec();
+    let (mut sink, mut asks) = Framed::new(io, codec).split();
+    let mut pending = FuturesUnordered::new();
+    loop {
+        tokio::select! {
+            Some(answer) = pending.next(), if !pending.is_empty() => {
+                let answer: Answer = answer;
+                let Ok(frame) = postcard::to_allocvec(&answer) else { return };
+                if sink.send(Bytes::from(frame)).await.is_err() {
+                    return;
+                }
+            }
+            ask = asks.next(), if pending.len() < MOST_PENDING => {
+                let Some(Ok(frame)) = ask else { return };
+                // Whoever writes what cannot be read is not understood any further.
+                let Ok(Ask { number, request }) = postcard::from_bytes::<Ask>(&frame) else { return };
+                pending.push(async move { Answer { number, outcome: answer(service, request).await } });
+            }
+        }
+    }
+}
+
+async fn answer<E: Engine>(service: &Service<E>, request: Request) -> Result<Reply, Trouble> {
+    respond(service, request).await.map_err(|mut failure| {
+        let problem = failure.problem();
+        Trouble { kind: problem.kind, detail: problem.to_string() }
+    })
+}
+
+async fn respond<E: Engine>(service: &Service<E>, request: Request) -> Result<Reply, Failure> {
+    match request {
+        Request::Open { ttl_ms, label } => {
+            let (ttl, label) = (checked_ttl(Some(Span::from_millis(ttl_ms)))?, checked_label(Some(label))?);
+            let new = NewSession { number: None, ttl, label, owner: String::new(), transient: false };
+            Ok(Reply::Opened { session: service.open(&new, soon()).await?.session.number() })
+        }
+        Request::Renew { session } => {
+            let ttl = service.renew(id(session)?, soon()).await?;
+            Ok(Reply::Renewed { ttl_ms: ttl.as_millis() as u64 })
+        }
+        Request::Close { session } => service.close(id(session)?, soon()).await.map(done)?,
+        Request::Acquire { session, request, subject, mode, wait_ms, delay_ms, value } => {
+            if value.len() > LONGEST_VALUE {
+                return Err(Problem::of_field("value", format!("a value has at most {LONGEST_VALUE} bytes")).into());
+            }
+            let (session, name, mode) = (id(session)?, named(subject)?, checked_mode(mode)?);
+            let (until, wait) = (end_of(wait_ms.map(Span::from_millis)), wait_ms != Some(0));
+            let delay_ms = checked_delay(Some(Span::from_millis(delay_ms)))?;
+            let fence =
+                service.acquire(Acquire { session, request, name, mode, wait, delay_ms, value }, until, soon()).await?;
+            Ok(Reply::Granted { fence: fence.number() })
+        }
+        Request::Withdraw { session, subject } => {
+            match service.withdraw(id(session)?, named(subject)?, soon()).await? {
+                Some(fence) => Ok(Reply::Granted { fence: fence.number() }),
+                None => Ok(Reply::Done),
+            }
+        }
+        Request::Release { session, request, subject } => {
+            service.release(id(session)?, request, named(subject)?, soon()).await.map(done)?
+        }
+        Request::Proclaim { session, name, fence, value } => {
+            if value.len() > LONGEST_VALUE {
+                return Err(Problem::of_field("value", format!("a value has at most {LONGEST_VALUE} bytes")).into());
+            }
+            let (session, name, fence) = (id(session)?, election_name(name)?, Fence::from_number(fence));
+            service.proclaim(session, name, fence, value, soon()).await.map(done)?
+        }
+    }
+}
+
+fn done<T>(_: T) -> Result<Reply, Failure> {
+    Ok(Reply::Done)
+}
+
+fn id(session: u64) -> Result<SessionId, Failure> {
+    let refuse = || Problem::of_field("session", "a session's number is positive and below 2^63");
+    Ok(SessionId::new(session).ok_or_else(refuse)?)
+}
+
+fn named(subject: Subject) -> Result<Name, Failure> {
+    if subject.election { election_name(subject.name) } else { lock_name(subject.name) }
+}
