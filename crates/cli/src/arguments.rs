@@ -11,6 +11,11 @@ use quorate_lab::command::program::{EXIT_CODES, WIDTH};
 use quorate_lab::command::{check, parse, replay, scenarios, sim};
 use quorate_lab::exercise::Exercise;
 
+use crate::command::service::bench::Bench;
+use crate::command::service::lock::{Elect, Lock};
+use crate::command::service::look::{Locks, Release, Status};
+use crate::command::service::serve::Serve;
+
 /// Distributed mutual exclusion and leader election, from the textbook to production.
 ///
 /// The classic algorithms, each as one state machine: simulated under faults, measured, and compared with what the
@@ -47,6 +52,20 @@ pub(crate) enum Command {
     Violation(Violation),
     /// Algorithms that are wrong in one place: find the run that shows it
     Exercise(ExerciseArguments),
+    /// Serve locks and elections: one durable node by default
+    Serve(Serve),
+    /// Hold a lock while a command runs
+    Lock(Box<Lock>),
+    /// Lead while a command runs
+    Elect(Box<Elect>),
+    /// Show locks: who holds them, since when, who waits
+    Locks(Locks),
+    /// Take a lock away from whoever holds it
+    Release(Release),
+    /// Show how a node is, and who leads
+    Status(Status),
+    /// Measure the service: cycles of acquire and release
+    Bench(Bench),
     /// Print a completion script for a shell
     Completions {
         /// The shell

@@ -1,4 +1,4 @@
-//! The command `quorate`: distributed mutual exclusion and leader election, simulated, measured and compared.
+//! The command `quorate`: distributed mutual exclusion and leader election, simulated, explored, compared, and served.
 
 mod arguments;
 mod command;
@@ -7,6 +7,7 @@ use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
 use clap::CommandFactory;
+use command::service;
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
 use quorate_lab::command::{check, program, replay, scenarios, sim};
@@ -34,6 +35,13 @@ fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
         Command::VotingSets(sets) => command::voting_sets::run(&sets, terminal),
         Command::Violation(violation) => command::violation::run(&violation, terminal),
         Command::Exercise(exercise) => command::exercise::run(&exercise, terminal),
+        Command::Serve(serve) => service::serve::run(serve, terminal),
+        Command::Lock(lock) => service::lock::run(*lock, terminal),
+        Command::Elect(elect) => service::lock::run_elect(*elect, terminal),
+        Command::Locks(locks) => service::look::locks(&locks, terminal),
+        Command::Release(release) => service::look::release(&release, terminal),
+        Command::Status(status) => service::look::status(&status, terminal),
+        Command::Bench(bench) => service::bench::run(&bench, terminal),
         Command::Completions { shell } => command::definitions::completions(shell, terminal),
         Command::Man { directory } => command::definitions::man(directory.as_deref(), terminal),
     }

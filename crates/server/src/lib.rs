@@ -6,4 +6,6 @@
 pub mod api;
 pub mod engine;
 pub mod machine;
+pub mod node;
+pub mod raft;
 pub mod service;

@@ -39,6 +39,9 @@ pub enum Failure {
     /// A scenario was played, and what it expects did not happen.
     #[error("{0}")]
     Expected(String),
+    /// It could not be done; the text says why, and what to do.
+    #[error("{0}")]
+    Failed(String),
     /// A file could not be read.
     #[error("reading {path}: {error}")]
     Reading {
@@ -80,7 +83,11 @@ impl Failure {
             | Failure::Voting(_)
             | Failure::Scenario { .. }
             | Failure::Usage(_) => USAGE,
-            Failure::Expected(_) | Failure::Reading { .. } | Failure::Output(_) | Failure::File { .. } => FAILED,
+            Failure::Expected(_)
+            | Failure::Failed(_)
+            | Failure::Reading { .. }
+            | Failure::Output(_)
+            | Failure::File { .. } => FAILED,
         })
     }
 }

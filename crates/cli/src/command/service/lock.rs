@@ -1,0 +1,259 @@
+//! `quorate lock` and `quorate elect`: hold a lock, or lead, while a command runs.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::Args;
+use quorate_client::contract::{DEFAULT_TTL, ProblemKind, Span};
+use quorate_client::{Client, Error, Guard, LockRequest, Session};
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::Terminal;
+use tokio::io::AsyncReadExt;
+use tokio::process::Command;
+use tokio::time::sleep;
+
+use super::child::{End, OnLoss, exit_code, exit_code_of_start, supervise};
+use super::{Endpoints, failed, in_words, run_async};
+
+const BUSY: u8 = 122;
+const LOST: u8 = 123;
+const IN_VAIN: u8 = 124;
+const FAILED: u8 = 125;
+
+/// What is common to locks and elections.
+#[derive(Args, Debug)]
+pub(crate) struct Holding {
+    /// How long others wait when this process dies: the time to live of its session
+    #[arg(long, value_name = "SPAN", default_value_t = DEFAULT_TTL)]
+    ttl: Span,
+
+    /// Wait so long at most; by default as long as it takes
+    #[arg(long, value_name = "SPAN", conflicts_with = "try_once")]
+    wait: Option<Span>,
+
+    /// Do not wait at all
+    #[arg(long = "try")]
+    try_once: bool,
+
+    /// What people see; by default user@host:pid
+    #[arg(long, value_name = "WHO")]
+    label: Option<String>,
+
+    /// What happens to the command when the lock is lost
+    #[arg(long, value_name = "WHAT", default_value = "term", value_enum)]
+    on_loss: OnLoss,
+
+    #[command(flatten)]
+    endpoints: Endpoints,
+
+    /// The command; without one, it is held until Ctrl-C or the end of input
+    #[arg(last = true, value_name = "COMMAND")]
+    command: Vec<String>,
+}
+
+/// Hold a lock while a command runs
+///
+/// The command sees QUORATE_LOCK, QUORATE_FENCE and QUORATE_SESSION. Its exit code is returned; 122 means that the lock
+/// is held by somebody else (--try), 123 that it was lost while the command ran, 124 that it was not granted in time,
+/// 125 that the service failed.
+#[derive(Args, Debug)]
+pub(crate) struct Lock {
+    /// The lock's name
+    name: String,
+
+    /// Share it with all others who share it
+    #[arg(long, conflicts_with = "permits")]
+    shared: bool,
+
+    /// Share it with so many in all
+    #[arg(long, value_name = "N")]
+    permits: Option<u32>,
+
+    /// Nobody gets it for so long after this process was lost
+    #[arg(long, value_name = "SPAN")]
+    delay: Option<Span>,
+
+    #[command(flatten)]
+    holding: Holding,
+}
+
+/// Lead while a command runs
+///
+/// The command sees QUORATE_ELECTION, QUORATE_FENCE and QUORATE_SESSION. The exit codes are those of `quorate lock`.
+#[derive(Args, Debug)]
+pub(crate) struct Elect {
+    /// The election's name
+    name: String,
+
+    /// What the leader has to say to those who observe; by default its label
+    #[arg(long, value_name = "VALUE")]
+    value: Option<String>,
+
+    #[command(flatten)]
+    holding: Holding,
+}
+
+/// Something to hold.
+struct Wanted {
+    name: String,
+    variable: &'static str,
+    holding: Holding,
+    request: Box<dyn FnOnce(&Session) -> LockRequest + Send>,
+}
+
+pub(crate) fn run(arguments: Lock, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let Lock { name, shared, permits, delay, holding } = arguments;
+    let wanted = name.clone();
+    let request = Box::new(move |session: &Session| {
+        let request = session.lock(wanted);
+        let request = if shared { request.shared() } else { request };
+        let request = permits.map_or(request.clone(), |permits| request.permits(permits));
+        request.delay(delay.map_or(Duration::ZERO, Span::duration))
+    });
+    hold(Wanted { name, variable: "QUORATE_LOCK", holding, request }, terminal)
+}
+
+pub(crate) fn run_elect(arguments: Elect, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let Elect { name, value, holding } = arguments;
+    let value = value.or_else(|| holding.label.clone()).unwrap_or_default();
+    let wanted = name.clone();
+    let request = Box::new(move |session: &Session| session.campaign(wanted, value));
+    hold(Wanted { name, variable: "QUORATE_ELECTION", holding, request }, terminal)
+}
+
+fn hold(wanted: Wanted, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let held = run_async(async { Ok(obtain_and_run(wanted, terminal).await) })?;
+    Ok(match held {
+        Ok(code) => ExitCode::from(code),
+        Err(error) => {
+            terminal.warn(&failed(&error).to_string());
+            ExitCode::from(match error.kind() {
+                Some(ProblemKind::Held) => BUSY,
+                Some(ProblemKind::WaitedInVain) => IN_VAIN,
+                _ => FAILED,
+            })
+        }
+    })
+}
+
+async fn obtain_and_run(wanted: Wanted, terminal: &mut Terminal) -> Result<u8, Error> {
+    let Wanted { name, variable, holding, request } = wanted;
+    let client = holding.endpoints.client()?;
+    let new = client.session().ttl(holding.ttl.duration());
+    let new = match &holding.label {
+        Some(label) => new.label(label.clone()),
+        None => new,
+    };
+    let session = new.open().await?;
+    let request = request(&session);
+    let request = match (holding.try_once, holding.wait) {
+        (true, _) => request.wait(Duration::ZERO),
+        (false, Some(wait)) => request.wait(wait.duration()),
+        (false, None) => request,
+    };
+    let acquired = tokio::select! {
+        acquired = request.acquire() => acquired,
+        never = tell_who_is_ahead(&client, &session, &name, variable == "QUORATE_LOCK", terminal) => match never {},
+    };
+    let guard = match acquired {
+        Ok(guard) => guard,
+        Err(error) => {
+            // It expires by itself if nobody answers.
+            let _ = session.close().await;
+            return Err(error);
+        }
+    };
+    let code = if holding.command.is_empty() {
+        until_told(&guard, terminal).await
+    } else {
+        run_command(&holding, variable, &session, &guard, terminal).await
+    };
+    if code != LOST {
+        let released = guard.release().await;
+        let _ = session.close().await;
+        if let Err(error) = released
+            && code == 0
+        {
+            return Err(error);
+        }
+    }
+    Ok(code)
+}
+
+async fn run_command(holding: &Holding, variable: &str, session: &Session, guard: &Guard, terminal: &Terminal) -> u8 {
+    let mut command = Command::new(&holding.command[0]);
+    command.args(&holding.command[1..]);
+    command.env(variable, guard.name());
+    command.env("QUORATE_FENCE", guard.fence().to_string());
+    command.env("QUORATE_SESSION", session.id());
+    match supervise(command, holding.on_loss, guard.lost()).await {
+        Ok(End::Exited(status)) => exit_code(status),
+        Ok(End::Lost(why)) => {
+            terminal.warn(&format!("{} was lost while the command ran: {why}", guard.name()));
+            LOST
+        }
+        Err(error) => {
+            terminal.warn(&format!("{}: {error}", holding.command[0]));
+            exit_code_of_start(&error)
+        }
+    }
+}
+
+/// Holds until Ctrl-C, or the end of input, or the loss.
+async fn until_told(guard: &Guard, terminal: &mut Terminal) -> u8 {
+    let told = if terminal.is_json() {
+        let held = serde_json::json!({ "name": guard.name(), "fence": guard.fence() });
+        terminal.print(&format!("{held}\n"))
+    } else {
+        terminal.print(&format!(
+            "{} is held, fence {}; Ctrl-C or the end of input gives it back\n",
+            guard.name(),
+            guard.fence()
+        ))
+    };
+    if told.is_err() {
+        return FAILED;
+    }
+    let end_of_input = async {
+        let mut nothing = [0; 1024];
+        let mut input = tokio::io::stdin();
+        while input.read(&mut nothing).await.is_ok_and(|read| read > 0) {}
+    };
+    tokio::select! {
+        () = end_of_input => 0,
+        _ = tokio::signal::ctrl_c() => 0,
+        why = guard.lost() => {
+            terminal.warn(&format!("{} was lost: {why}", guard.name()));
+            LOST
+        }
+    }
+}
+
+/// While it waits, says for whom.
+async fn tell_who_is_ahead(
+    client: &Client,
+    session: &Session,
+    name: &str,
+    is_lock: bool,
+    terminal: &Terminal,
+) -> std::convert::Infallible {
+    let mut last = String::new();
+    let mut pause = Duration::from_millis(300);
+    loop {
+        sleep(pause).await;
+        pause = Duration::from_secs(2);
+        if !is_lock {
+            continue;
+        }
+        let Ok(lock) = client.lock(name).await else { continue };
+        let Some(holder) = lock.holders.first() else { continue };
+        let place = lock.waiters.iter().position(|waiter| waiter.session == session.id());
+        let ahead = lock.holders.len() + place.unwrap_or(lock.waiters.len());
+        let who = format!("{} {ahead}", holder.label);
+        if who != last {
+            let held = in_words(holder.held_ms);
+            terminal.warn(&format!("waiting behind {}, who has held it for {held}; {ahead} ahead", holder.label));
+            last = who;
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! `quorate locks`, `quorate status`, `quorate release`: look, and interfere.
+
+use std::process::ExitCode;
+
+use clap::Args;
+use quorate_client::contract::{Lock, Mode};
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::{DIM, HEADING, Terminal, styled};
+
+use super::{Endpoints, failed, in_words, run_async};
+
+/// Show locks: who holds them, since when, who waits
+#[derive(Args, Debug)]
+pub(crate) struct Locks {
+    /// One lock; by default all that somebody holds or awaits
+    name: Option<String>,
+
+    #[command(flatten)]
+    endpoints: Endpoints,
+}
+
+/// Show how a node is, and who leads
+#[derive(Args, Debug)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    endpoints: Endpoints,
+}
+
+/// Take a lock away from whoever holds it
+#[derive(Args, Debug)]
+pub(crate) struct Release {
+    /// The lock's name
+    name: String,
+
+    /// Really: its holder may be at work, and only a fence keeps it from doing harm
+    #[arg(long, required = true)]
+    force: bool,
+
+    /// Who does it, for the record; by default the user
+    #[arg(long, value_name = "WHO")]
+    by: Option<String>,
+
+    #[command(flatten)]
+    endpoints: Endpoints,
+}
+
+pub(crate) fn locks(arguments: &Locks, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
+    let found = run_async(async {
+        match &arguments.name {
+            Some(name) => client.lock(name).await.map(|lock| (vec![lock], 1)),
+            None => client.locks().await.map(|locks| (locks.locks, locks.total)),
+        }
+        .map_err(|error| failed(&error))
+    });
+    let (locks, total) = found?;
+    if terminal.is_json() {
+        match (&arguments.name, &locks[..]) {
+            (Some(_), [lock]) => terminal.print_json(lock)?,
+            _ => terminal.print_json(&serde_json::json!({ "locks": locks, "total": total }))?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    let mut text: String = locks.iter().map(shown).collect();
+    if text.is_empty() {
+        text = "nobody holds or awaits a lock\n".into();
+    }
+    if total > locks.len() as u64 {
+        text.push_str(&format!("… and {} more\n", total - locks.len() as u64));
+    }
+    terminal.print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn shown(lock: &Lock) -> String {
+    let mut text = format!("{}\n", styled(HEADING, &lock.name));
+    if lock.holders.is_empty() {
+        let delay = lock.delay_ms.map_or(String::new(), |ms| format!(", and nobody gets it for {}", in_words(ms)));
+        text.push_str(&format!("  nobody holds it{delay}\n"));
+    }
+    for holder in &lock.holders {
+        let (label, held, fence) = (&holder.label, in_words(holder.held_ms), holder.fence);
+        let session = styled(DIM, &format!("session {}", holder.session));
+        text.push_str(&format!("  held{} by {label} for {held}, fence {fence}  {session}\n", sharing(holder.mode)));
+    }
+    for (place, waiter) in lock.waiters.iter().enumerate() {
+        let session = styled(DIM, &format!("session {}", waiter.session));
+        let (label, waited) = (&waiter.label, in_words(waiter.waited_ms));
+        text.push_str(&format!("  {:>3}. {label} waits{} for {waited}  {session}\n", place + 1, sharing(waiter.mode)));
+    }
+    let more = lock.waiting - lock.waiters.len() as u64;
+    if more > 0 {
+        text.push_str(&format!("       … and {more} more\n"));
+    }
+    text
+}
+
+fn sharing(mode: Mode) -> String {
+    match mode {
+        Mode::Exclusive => String::new(),
+        Mode::Shared => " (shared)".into(),
+        Mode::Permits(of) => format!(" (1 of {of} permits)"),
+    }
+}
+
+pub(crate) fn status(arguments: &Status, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
+    let status = run_async(async { client.status().await.map_err(|error| failed(&error)) })?;
+    if terminal.is_json() {
+        terminal.print_json(&status)?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let leader = status.leader.map_or("nobody leads".into(), |leader| format!("node {leader} leads"));
+    let (node, version, term) = (status.node, &status.version, status.term);
+    let mut text = format!("node {node}, version {version}; {leader} in term {term}\n");
+    let (applied, sessions, locks) = (status.applied, status.sessions, status.locks);
+    text.push_str(&format!("{applied} commands applied, {sessions} sessions, {locks} locks and elections\n"));
+    for member in &status.members {
+        let learns = if member.votes { "" } else { "  learns, does not vote yet" };
+        text.push_str(&format!("  node {}  {}{learns}\n", member.node, member.address));
+    }
+    terminal.print(&text)?;
+    Ok(ExitCode::SUCCESS)
+}
+
+pub(crate) fn release(arguments: &Release, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    debug_assert!(arguments.force, "it is required");
+    let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
+    let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "somebody".into());
+    run_async(async { client.force(&arguments.name, &by).await.map_err(|error| failed(&error)) })?;
+    if terminal.is_json() {
+        terminal.print_json(&serde_json::json!({ "name": arguments.name, "released": true, "by": by }))?;
+    } else {
+        terminal.print(&format!("{} was taken away from its holder\n", arguments.name))?;
+    }
+    Ok(ExitCode::SUCCESS)
+}

@@ -1,0 +1,52 @@
+//! The service and its clients: serve, lock, elect, look.
+
+pub(crate) mod bench;
+mod child;
+pub(crate) mod lock;
+pub(crate) mod look;
+pub(crate) mod serve;
+
+use std::future::Future;
+
+use clap::Args;
+use quorate_client::contract::DEFAULT_ADDRESS;
+use quorate_client::{Client, Error};
+use quorate_lab::command::failure::Failure;
+
+/// Where the service is.
+#[derive(Args, Clone, Debug)]
+pub(crate) struct Endpoints {
+    /// The addresses of the nodes, separated by commas; any of them answers
+    #[arg(long, short, value_name = "HOST:PORT,…", env = "QUORATE_ENDPOINTS", default_value = DEFAULT_ADDRESS,
+          value_delimiter = ',', help_heading = "Service")]
+    endpoints: Vec<String>,
+}
+
+impl Endpoints {
+    fn client(&self) -> Result<Client, Error> {
+        Client::new(&self.endpoints)
+    }
+}
+
+/// Runs something that waits for the network, on as many threads as there are cores.
+fn run_async<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
+    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
+}
+
+/// What the service says, as the reason of a failure.
+fn failed(error: &Error) -> Failure {
+    match error {
+        Error::Usage(text) => Failure::Usage(text.clone()),
+        other => Failure::Failed(other.to_string()),
+    }
+}
+
+/// A span of time as people say it: `12 s`.
+fn in_words(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..120_000 => format!("{} s", ms / 1_000),
+        120_000..7_200_000 => format!("{} min", ms / 60_000),
+        7_200_000.. => format!("{} h", ms / 3_600_000),
+    }
+}

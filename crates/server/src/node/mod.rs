@@ -1,0 +1,106 @@
+//! A node of the service: one port on which clients and other members speak, and a data directory.
+
+mod accept;
+mod peer;
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio_util::sync::CancellationToken;
+
+use crate::api;
+use crate::engine::NodeId;
+use crate::raft::{Replica, Settings, StartError, Timing};
+use crate::service::{Desk, Service};
+
+/// What a node is told to start.
+#[derive(Clone, Debug)]
+pub struct NodeSettings {
+    /// Its number within the cluster.
+    pub node: NodeId,
+    /// Where to listen. Port 0 means any that is free.
+    pub listen: SocketAddr,
+    /// Where the others reach it, if that is not where it listens.
+    pub advertise: Option<String>,
+    /// Its data directory.
+    pub data: PathBuf,
+    /// Those who begin a cluster together; nobody if it is alone, or waits to be added.
+    pub first_members: BTreeMap<NodeId, String>,
+    /// Whether it waits to be added to a cluster that exists.
+    pub joins: bool,
+    /// How fast the loss of a leader is noticed.
+    pub timing: Timing,
+}
+
+/// Why a node does not start.
+#[derive(Debug, Error)]
+pub enum NodeError {
+    /// Nobody can listen there.
+    #[error("cannot listen on {address}: {error}; choose another address with --listen")]
+    Listen {
+        /// Where.
+        address: SocketAddr,
+        /// Why not.
+        error: std::io::Error,
+    },
+    /// The replica does not start.
+    #[error(transparent)]
+    Start(#[from] StartError),
+}
+
+/// A running node.
+pub struct Node {
+    /// What it does for clients.
+    pub service: Arc<Service<Replica>>,
+    address: SocketAddr,
+    stopping: CancellationToken,
+    accepting: tokio::task::JoinHandle<()>,
+}
+
+impl Node {
+    /// Starts a node. It answers from now on, as soon as there is a leader.
+    pub async fn start(settings: NodeSettings) -> Result<Node, NodeError> {
+        let NodeSettings { node, listen, advertise, data, first_members, joins, timing } = settings;
+        let listener =
+            TcpListener::bind(listen).await.map_err(|error| NodeError::Listen { address: listen, error })?;
+        let address = listener.local_addr().map_err(|error| NodeError::Listen { address: listen, error })?;
+        let desk = Desk::open();
+        let answerer = Arc::new(peer::ServiceAnswerer::default());
+        let mut settings = Settings::new(node, data, advertise.unwrap_or_else(|| address.to_string()));
+        settings.timing = timing;
+        settings.listener = Arc::clone(&desk) as _;
+        settings.answerer = Arc::clone(&answerer) as _;
+        settings.connector = Arc::new(peer::ByUpgrade);
+        let settings = if first_members.is_empty() && !joins {
+            settings.alone()
+        } else {
+            settings.first_members = first_members;
+            settings
+        };
+        let replica = Replica::start(settings).await?;
+        let service = Service::start(replica.clone(), desk);
+        answerer.begin(&service);
+        let routes = Router::new().merge(api::routes(Arc::clone(&service))).merge(peer::routes(replica));
+        let stopping = CancellationToken::new();
+        let accepting = tokio::spawn(accept::accept(listener, routes, stopping.clone()));
+        Ok(Node { service, address, stopping, accepting })
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Stops: another node leads first, if this one does and another one can; then nobody is answered any more.
+    pub async fn stop(self) {
+        self.service.engine().shutdown().await;
+        self.stopping.cancel();
+        // It ends when told to; if it has panicked, it has ended, too.
+        let _ = self.accepting.await;
+    }
+}

@@ -1,0 +1,100 @@
+//! How members speak with each other: on the one port, as streams that begin with an HTTP upgrade.
+
+use std::io;
+use std::sync::{Arc, OnceLock, Weak};
+
+use axum::Router;
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use http_body_util::Empty;
+use hyper_util::rt::TokioIo;
+use tokio::net::TcpStream;
+
+use crate::engine::NodeId;
+use crate::raft::{Answerer, ByteStream, Connector, Replica};
+use crate::service::{Service, answer};
+
+/// What both sides must name in the `Upgrade` header.
+const PROTOCOL: &str = "quorate-peer-1";
+const PATH: &str = "/v1/peer";
+
+/// Where other members connect.
+pub(super) fn routes(replica: Replica) -> Router {
+    Router::new().route(PATH, get(open)).with_state(replica)
+}
+
+async fn open(State(replica): State<Replica>, request: Request) -> Response {
+    let wanted = request.headers().get(header::UPGRADE).and_then(|value| value.to_str().ok());
+    if !wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(PROTOCOL)) {
+        return (StatusCode::UPGRADE_REQUIRED, "this address is for other members\n").into_response();
+    }
+    tokio::spawn(async move {
+        // Whoever goes away before the upgrade has said nothing.
+        if let Ok(upgraded) = hyper::upgrade::on(request).await {
+            replica.serve(TokioIo::new(upgraded)).await;
+        }
+    });
+    let headers = [
+        (header::CONNECTION, HeaderValue::from_static("upgrade")),
+        (header::UPGRADE, HeaderValue::from_static(PROTOCOL)),
+    ];
+    (StatusCode::SWITCHING_PROTOCOLS, headers).into_response()
+}
+
+/// Opens streams to other members by an HTTP upgrade.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct ByUpgrade;
+
+impl Connector for ByUpgrade {
+    fn connect(&self, address: String) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>> {
+        Box::pin(async move {
+            let socket = TcpStream::connect(&address).await?;
+            socket.set_nodelay(true)?;
+            let (mut sender, connection) =
+                hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.map_err(io::Error::other)?;
+            tokio::spawn(connection.with_upgrades());
+            let request = hyper::Request::get(PATH)
+                .header(header::HOST, address)
+                .header(header::CONNECTION, "upgrade")
+                .header(header::UPGRADE, PROTOCOL)
+                .body(Empty::<Bytes>::new())
+                .map_err(io::Error::other)?;
+            let response = sender.send_request(request).await.map_err(io::Error::other)?;
+            if response.status() != StatusCode::SWITCHING_PROTOCOLS {
+                return Err(io::Error::other(format!("it answers {}: is it a member of this cluster?", response.status())));
+            }
+            let upgraded = hyper::upgrade::on(response).await.map_err(io::Error::other)?;
+            Ok(Box::new(TokioIo::new(upgraded)) as Box<dyn ByteStream>)
+        })
+    }
+}
+
+/// Answers other members by the service, once there is one.
+#[derive(Default)]
+pub(super) struct ServiceAnswerer {
+    service: OnceLock<Weak<Service<Replica>>>,
+}
+
+impl ServiceAnswerer {
+    /// Answers from now on.
+    pub(super) fn begin(&self, service: &Arc<Service<Replica>>) {
+        // It is called once.
+        let _ = self.service.set(Arc::downgrade(service));
+    }
+}
+
+impl Answerer for ServiceAnswerer {
+    fn answer(&self, _: NodeId, request: Bytes) -> BoxFuture<'_, Bytes> {
+        Box::pin(async move {
+            // No answer is one that cannot be understood: who asks tries again.
+            match self.service.get().and_then(Weak::upgrade) {
+                Some(service) => Bytes::from(answer(&service, &request).await),
+                None => Bytes::new(),
+            }
+        })
+    }
+}
