@@ -66,8 +66,7 @@ impl Node {
     /// Starts a node. It answers from now on, as soon as there is a leader.
     pub async fn start(settings: NodeSettings) -> Result<Node, NodeError> {
         let NodeSettings { node, listen, advertise, data, first_members, joins, timing } = settings;
-        let listener =
-            TcpListener::bind(listen).await.map_err(|error| NodeError::Listen { address: listen, error })?;
+        let listener = TcpListener::bind(listen).await.map_err(|error| NodeError::Listen { address: listen, error })?;
         let address = listener.local_addr().map_err(|error| NodeError::Listen { address: listen, error })?;
         let desk = Desk::open();
         let answerer = Arc::new(peer::ServiceAnswerer::default());

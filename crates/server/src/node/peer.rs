@@ -65,7 +65,10 @@ impl Connector for ByUpgrade {
                 .map_err(io::Error::other)?;
             let response = sender.send_request(request).await.map_err(io::Error::other)?;
             if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-                return Err(io::Error::other(format!("it answers {}: is it a member of this cluster?", response.status())));
+                return Err(io::Error::other(format!(
+                    "it answers {}: is it a member of this cluster?",
+                    response.status()
+                )));
             }
             let upgraded = hyper::upgrade::on(response).await.map_err(io::Error::other)?;
             Ok(Box::new(TokioIo::new(upgraded)) as Box<dyn ByteStream>)

@@ -1,0 +1,288 @@
+//! A stream to another member: opened when there is something to send, opened again when it breaks.
+
+use std::collections::HashMap;
+use std::io;
+use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use bytes::Bytes;
+use futures_util::future::BoxFuture;
+use futures_util::stream::{SplitSink, SplitStream};
+use futures_util::{SinkExt, StreamExt};
+use thiserror::Error;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpStream;
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::timeout;
+use tokio_util::codec::{Framed, LengthDelimitedCodec};
+use tokio_util::sync::CancellationToken;
+
+use super::identity::IdentityFile;
+use super::types::{Member, NEWEST_VERSION, RandomId};
+use super::wire::{self, Hello, PROTOCOL, Refused, Reply, Request, Welcome};
+use crate::engine::NodeId;
+
+/// So many requests may wait to be sent, and as many for their replies.
+const MOST_WAITING: usize = 1024;
+/// Who says nothing for so long is gone: it should say at least that it is there.
+const SILENCE: Duration = Duration::from_secs(4);
+/// Opening a stream takes no longer.
+const OPENING: Duration = Duration::from_secs(2);
+
+/// A stream of bytes to another member.
+pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> ByteStream for S {}
+
+/// How to open a stream to a member.
+pub trait Connector: Send + Sync + 'static {
+    /// Opens one to this address.
+    fn connect(&self, address: String) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>>;
+}
+
+/// Opens plain TCP streams.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct PlainTcp;
+
+impl Connector for PlainTcp {
+    fn connect(&self, address: String) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>> {
+        Box::pin(async move {
+            let stream = TcpStream::connect(address).await?;
+            stream.set_nodelay(true)?;
+            Ok(Box::new(stream) as Box<dyn ByteStream>)
+        })
+    }
+}
+
+/// Why there is no reply.
+#[derive(Clone, Debug, Error)]
+pub(super) enum Unreached {
+    #[error("it cannot be reached: {0}")]
+    Disconnected(String),
+    #[error("it refuses to talk: {0}")]
+    Refused(Refused),
+    #[error("there was no reply in time")]
+    Late,
+    #[error("it failed: {0}")]
+    Failed(String),
+}
+
+type Stream = Framed<Box<dyn ByteStream>, LengthDelimitedCodec>;
+
+/// Who opens streams, and how.
+pub(super) struct Caller {
+    pub(super) identity: Arc<IdentityFile>,
+    pub(super) connector: Arc<dyn Connector>,
+    pub(super) stopping: CancellationToken,
+}
+
+impl Caller {
+    /// Opens a stream and says hello. Returns it with the version that the other one knows, and its data.
+    pub(super) async fn open(
+        &self,
+        to: NodeId,
+        address: &str,
+        to_data: Option<RandomId>,
+    ) -> Result<(Stream, u8, RandomId), Unreached> {
+        let opened = timeout(OPENING, self.introduce(to, address, to_data)).await;
+        opened.unwrap_or(Err(Unreached::Late))
+    }
+
+    async fn introduce(
+        &self,
+        to: NodeId,
+        address: &str,
+        to_data: Option<RandomId>,
+    ) -> Result<(Stream, u8, RandomId), Unreached> {
+        let broken = |error: io::Error| Unreached::Disconnected(error.to_string());
+        let identity = self.identity.get();
+        let cluster = identity.cluster.ok_or_else(|| Unreached::Failed("this node has no cluster yet".into()))?;
+        let stream = self.connector.connect(address.into()).await.map_err(broken)?;
+        let mut stream = Framed::new(stream, wire::introduction_codec());
+        let (from, from_data) = (identity.node, identity.data);
+        let hello = Hello { protocol: PROTOCOL, knows: NEWEST_VERSION, cluster, from, from_data, to, to_data };
+        stream.send(wire::encode(0, &hello)).await.map_err(broken)?;
+        let frame = stream.next().await.ok_or_else(|| Unreached::Disconnected("it hung up".into()))?;
+        match wire::decode(&frame.map_err(broken)?) {
+            Some((_, Welcome::Come { knows, data })) => {
+                wire::lengthen(stream.codec_mut());
+                Ok((stream, knows, data))
+            }
+            Some((_, Welcome::Refused(refused))) => Err(Unreached::Refused(refused)),
+            None => Err(Unreached::Failed("it does not speak this protocol".into())),
+        }
+    }
+}
+
+/// A request on its way.
+struct Outgoing {
+    request: Request,
+    reply: oneshot::Sender<Result<Reply, Unreached>>,
+}
+
+/// Requests to one member. Dropping it ends its stream.
+pub(super) struct Link {
+    target: NodeId,
+    member: Member,
+    outgoing: mpsc::Sender<Outgoing>,
+    /// The newest version that it knows; 0 as long as that is not known.
+    knows: AtomicU8,
+}
+
+impl Link {
+    fn new(caller: Arc<Caller>, target: NodeId, member: Member) -> Arc<Link> {
+        let (sender, outgoing) = mpsc::channel(MOST_WAITING);
+        let link = Arc::new(Link { target, member, outgoing: sender, knows: AtomicU8::new(0) });
+        let weak = Arc::downgrade(&link);
+        let stopping = caller.stopping.clone();
+        let member = link.member.clone();
+        tokio::spawn(stopping.run_until_cancelled_owned(run(caller, target, member, outgoing, weak)));
+        link
+    }
+
+    /// Sends a request and waits for its reply.
+    pub(super) async fn call(&self, request: Request, patience: Duration) -> Result<Reply, Unreached> {
+        let (reply, receiver) = oneshot::channel();
+        self.outgoing
+            .try_send(Outgoing { request, reply })
+            .map_err(|_| Unreached::Failed("too many requests wait".into()))?;
+        let replied = timeout(patience, receiver).await.map_err(|_| Unreached::Late)?;
+        match replied.unwrap_or_else(|_| Err(Unreached::Disconnected("this node stops".into())))? {
+            Reply::Failed(why) => Err(Unreached::Failed(why)),
+            reply => Ok(reply),
+        }
+    }
+}
+
+type Pending = Mutex<HashMap<u64, oneshot::Sender<Result<Reply, Unreached>>>>;
+
+async fn run(
+    caller: Arc<Caller>,
+    target: NodeId,
+    member: Member,
+    mut outgoing: mpsc::Receiver<Outgoing>,
+    link: std::sync::Weak<Link>,
+) {
+    let mut refused_before = false;
+    while let Some(first) = outgoing.recv().await {
+        let expected = Some(member.data);
+        match caller.open(target, &member.address, expected).await {
+            Ok((stream, knows, data)) if Some(data) == expected => {
+                refused_before = false;
+                if let Some(link) = link.upgrade() {
+                    link.knows.store(knows, Ordering::Relaxed);
+                }
+                converse(stream, first, &mut outgoing).await;
+            }
+            other => {
+                let why = other.err().unwrap_or(Unreached::Refused(Refused::Forgetful { node: target }));
+                if let Unreached::Refused(refused) = &why
+                    && !std::mem::replace(&mut refused_before, true)
+                {
+                    tracing::error!(node = target, "{refused}");
+                }
+                // Whoever does not wait any more needs no answer.
+                let _ = first.reply.send(Err(why.clone()));
+                while let Ok(next) = outgoing.try_recv() {
+                    let _ = next.reply.send(Err(why.clone()));
+                }
+            }
+        }
+    }
+}
+
+/// Sends requests and hands out replies until the stream breaks.
+async fn converse(stream: Stream, first: Outgoing, outgoing: &mut mpsc::Receiver<Outgoing>) {
+    let pending = Pending::default();
+    let (sink, stream) = stream.split();
+    let broken = tokio::select! {
+        broken = send(sink, first, outgoing, &pending) => broken,
+        broken = receive(stream, &pending) => broken,
+    };
+    let why = Unreached::Disconnected(broken);
+    for (_, reply) in std::mem::take(&mut *super::lock(&pending)) {
+        let _ = reply.send(Err(why.clone()));
+    }
+}
+
+async fn send(
+    mut sink: SplitSink<Stream, Bytes>,
+    first: Outgoing,
+    outgoing: &mut mpsc::Receiver<Outgoing>,
+    pending: &Pending,
+) -> String {
+    let mut next = Some(first);
+    for number in wire::ALIVE + 1.. {
+        let Some(Outgoing { request, reply }) = next else { return "this node stops".into() };
+        {
+            let mut pending = super::lock(pending);
+            if pending.len() >= MOST_WAITING {
+                pending.retain(|_, reply| !reply.is_closed());
+            }
+            pending.insert(number, reply);
+        }
+        let frame = wire::encode(number, &request);
+        if let Err(error) = sink.feed(frame).await {
+            return error.to_string();
+        }
+        next = match outgoing.try_recv() {
+            Ok(next) => Some(next),
+            Err(_) => {
+                if let Err(error) = sink.flush().await {
+                    return error.to_string();
+                }
+                outgoing.recv().await
+            }
+        };
+    }
+    "all numbers are used".into()
+}
+
+async fn receive(mut stream: SplitStream<Stream>, pending: &Pending) -> String {
+    loop {
+        let frame = match timeout(SILENCE, stream.next()).await {
+            Ok(Some(Ok(frame))) => frame,
+            Ok(Some(Err(error))) => return error.to_string(),
+            Ok(None) => return "it hung up".into(),
+            Err(_) => return "it is silent".into(),
+        };
+        let Some((number, reply)) = wire::decode(&frame) else { return "it talks nonsense".into() };
+        if let Some(waiting) = super::lock(pending).remove(&number) {
+            let _ = waiting.send(Ok(reply));
+        }
+    }
+}
+
+/// The links to all others.
+pub(super) struct Links {
+    pub(super) caller: Arc<Caller>,
+    links: Mutex<HashMap<NodeId, Arc<Link>>>,
+}
+
+impl Links {
+    pub(super) fn new(caller: Caller) -> Links {
+        Links { caller: Arc::new(caller), links: Mutex::default() }
+    }
+
+    /// The link to a member. If it has moved, a new one replaces the old one.
+    pub(super) fn to(&self, target: NodeId, member: &Member) -> Arc<Link> {
+        let mut links = super::lock(&self.links);
+        let link = links.entry(target).or_insert_with(|| Link::new(self.caller.clone(), target, member.clone()));
+        if link.member != *member {
+            *link = Link::new(self.caller.clone(), target, member.clone());
+        }
+        link.clone()
+    }
+
+    /// The newest version that a member knows, if it was ever reached.
+    pub(super) fn knows(&self, target: NodeId) -> Option<u8> {
+        let links = super::lock(&self.links);
+        links.get(&target).map(|link| link.knows.load(Ordering::Relaxed)).filter(|&knows| knows > 0)
+    }
+
+    /// Forgets who is no member any more.
+    pub(super) fn retain(&self, is_member: impl Fn(NodeId) -> bool) {
+        super::lock(&self.links).retain(|_, link| is_member(link.target));
+    }
+}

@@ -1,0 +1,241 @@
+//! Who belongs to the cluster, and how that changes: one change at a time.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use openraft::error::{ClientWriteError, RaftError};
+use openraft::{ChangeMembers, ServerState};
+use serde::Serialize;
+use thiserror::Error;
+use tokio::time::{sleep, timeout};
+
+use super::Inner;
+use super::link::Unreached;
+use super::types::Member;
+use super::wire::Request;
+use crate::engine::NodeId;
+
+/// A new member gets so long to catch up.
+const CATCHING_UP: Duration = Duration::from_secs(300);
+/// How often to look how far it is.
+const GLANCE: Duration = Duration::from_millis(20);
+/// A successor gets so long to begin its term.
+const SUCCESSION: Duration = Duration::from_secs(3);
+
+/// A member of the cluster.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct MemberView {
+    /// Its number.
+    pub node: NodeId,
+    /// Where the others reach it.
+    pub address: String,
+    /// Whether it counts for majorities. One that does not is still catching up.
+    pub is_voter: bool,
+}
+
+/// Why the members stay as they are.
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+pub enum MemberError {
+    /// Only the leader changes members.
+    #[error("another node leads; nothing was changed: ask it")]
+    Elsewhere {
+        /// Which, if that is known.
+        leader: Option<NodeId>,
+    },
+    /// The new member cannot be reached.
+    #[error("node {node} at {address} cannot be added: {reason}; nothing was changed")]
+    Unreachable {
+        /// The new member.
+        node: NodeId,
+        /// Where it should be.
+        address: String,
+        /// What is the matter.
+        reason: String,
+    },
+    /// There was another member of this number.
+    #[error("there was a member {node} with another data directory: add this one under a new id; nothing was changed")]
+    NumberUsed {
+        /// The number.
+        node: NodeId,
+    },
+    /// There is a member of this number elsewhere.
+    #[error("member {node} is at {address}: remove it first if it has moved; nothing was changed")]
+    OtherAddress {
+        /// The member.
+        node: NodeId,
+        /// Where it is.
+        address: String,
+    },
+    /// It is too slow.
+    #[error("node {node} has not caught up in time: it stays a learner; ask again to go on, or remove it")]
+    Slow {
+        /// The new member.
+        node: NodeId,
+    },
+    /// There is no such member.
+    #[error("there is no member {node}; nothing was changed")]
+    NoMember {
+        /// The number.
+        node: NodeId,
+    },
+    /// Nobody would be left.
+    #[error("member {node} is the last one that votes, and somebody must; nothing was changed")]
+    Last {
+        /// The member.
+        node: NodeId,
+    },
+    /// It is not known what came of it.
+    #[error("it is not known whether this was done ({reason}): look at the members, and ask again")]
+    Unknown {
+        /// What happened.
+        reason: String,
+    },
+}
+
+impl Inner {
+    pub(super) fn member(&self, node: NodeId) -> Option<Member> {
+        let metrics = self.raft.server_metrics();
+        metrics.borrow().membership_config.membership().get_node(&node).cloned()
+    }
+
+    pub(super) fn members(&self) -> Vec<MemberView> {
+        let membership = self.raft.server_metrics().borrow().membership_config.clone();
+        let voters: BTreeSet<_> = membership.voter_ids().collect();
+        let view = |(node, member): (&NodeId, &Member)| MemberView {
+            node: *node,
+            address: member.address.clone(),
+            is_voter: voters.contains(node),
+        };
+        membership.nodes().map(view).collect()
+    }
+
+    fn voters(&self) -> BTreeSet<NodeId> {
+        self.members().into_iter().filter(|member| member.is_voter).map(|member| member.node).collect()
+    }
+
+    fn check_leads(&self) -> Result<(), MemberError> {
+        let metrics = self.raft.server_metrics();
+        let metrics = metrics.borrow();
+        if metrics.state == ServerState::Leader {
+            return Ok(());
+        }
+        Err(MemberError::Elsewhere { leader: metrics.current_leader })
+    }
+
+    /// Adds a member: it learns everything first, and votes when it has caught up.
+    pub(super) async fn add_member(&self, node: NodeId, address: String) -> Result<(), MemberError> {
+        let _one_at_a_time = self.changing.lock().await;
+        self.check_leads()?;
+        let data = match self.member(node) {
+            Some(member) if member.address != address => {
+                return Err(MemberError::OtherAddress { node, address: member.address });
+            }
+            Some(member) => member.data,
+            None => {
+                let opened = self.links.caller.open(node, &address, None).await;
+                let (_, _, data) = opened.map_err(|why: Unreached| MemberError::Unreachable {
+                    node,
+                    address: address.clone(),
+                    reason: why.to_string(),
+                })?;
+                data
+            }
+        };
+        if self.shared.look(|state| state.known.get(&node).is_some_and(|known| *known != data)) {
+            return Err(MemberError::NumberUsed { node });
+        }
+        let member = Member { address, data };
+        self.change(ChangeMembers::AddNodes(BTreeMap::from([(node, member)]))).await?;
+        timeout(CATCHING_UP, self.caught_up(node)).await.map_err(|_| MemberError::Slow { node })??;
+        self.change(ChangeMembers::AddVoterIds(BTreeSet::from([node]))).await
+    }
+
+    /// Waits until a node has all that the log had a moment ago.
+    async fn caught_up(&self, node: NodeId) -> Result<(), MemberError> {
+        let goal = self.raft.metrics().borrow().last_log_index;
+        loop {
+            self.check_leads()?;
+            let matched = self.matched(node);
+            if matched >= goal {
+                return Ok(());
+            }
+            sleep(GLANCE).await;
+        }
+    }
+
+    /// The last entry that a follower is known to have.
+    fn matched(&self, node: NodeId) -> Option<u64> {
+        let metrics = self.raft.metrics();
+        let metrics = metrics.borrow();
+        metrics.replication.as_ref()?.get(&node).copied().flatten().map(|id| id.index)
+    }
+
+    /// Removes a member. If it is this node, it stops to lead.
+    pub(super) async fn remove_member(&self, node: NodeId) -> Result<(), MemberError> {
+        let _one_at_a_time = self.changing.lock().await;
+        self.check_leads()?;
+        let voters = self.voters();
+        if self.member(node).is_none() {
+            return Err(MemberError::NoMember { node });
+        }
+        if voters.len() == 1 && voters.contains(&node) {
+            return Err(MemberError::Last { node });
+        }
+        let nodes = BTreeSet::from([node]);
+        let change =
+            if voters.contains(&node) { ChangeMembers::RemoveVoters(nodes) } else { ChangeMembers::RemoveNodes(nodes) };
+        self.change(change).await?;
+        let left = self.members();
+        self.links.retain(|id| left.iter().any(|member| member.node == id));
+        Ok(())
+    }
+
+    async fn change(&self, change: ChangeMembers<NodeId, Member>) -> Result<(), MemberError> {
+        match self.raft.change_membership(change, false).await {
+            Ok(_) => Ok(()),
+            Err(RaftError::APIError(ClientWriteError::ForwardToLeader(forward))) => {
+                Err(MemberError::Elsewhere { leader: forward.leader_id })
+            }
+            Err(error) => Err(MemberError::Unknown { reason: error.to_string() }),
+        }
+    }
+
+    /// Lets the follower that has most of the log lead. Returns whether another node leads then.
+    pub(super) async fn hand_over(&self) -> bool {
+        let _one_at_a_time = self.changing.lock().await;
+        let this = self.identity.get().node;
+        if self.check_leads().is_err() {
+            return true;
+        }
+        let term = self.raft.server_metrics().borrow().vote.leader_id().term + 1;
+        let others: Vec<_> = self.voters().into_iter().filter(|voter| *voter != this).collect();
+        let Some(successor) = others.iter().copied().max_by_key(|voter| self.matched(*voter)) else { return false };
+        if timeout(SUCCESSION, self.caught_up(successor)).await.is_err() {
+            return false;
+        }
+        let call = |node: NodeId| {
+            let link = self.member(node).map(|member| self.links.to(node, &member));
+            async move {
+                let request = Request::Succeed { term, successor };
+                // One that does not hear of it votes when the lease is over.
+                if let Some(link) = link
+                    && let Err(why) = link.call(request, Duration::from_millis(300)).await
+                {
+                    tracing::warn!(node, "cannot prepare it for another leader: {why}");
+                }
+            }
+        };
+        let bystanders = others.iter().copied().filter(|voter| *voter != successor).map(call);
+        futures_util::future::join_all(bystanders).await;
+        let prepared = self.succeed(term, successor).await;
+        call(successor).await;
+        prepared.is_ok() && timeout(SUCCESSION, self.another_leads(this)).await.is_ok()
+    }
+
+    async fn another_leads(&self, this: NodeId) {
+        let mut metrics = self.raft.server_metrics();
+        let is_another = |leader: Option<NodeId>| leader.is_some_and(|leader| leader != this);
+        // It fails when openraft stops, and then there is nothing to wait for.
+        let _ = metrics.wait_for(|metrics| is_another(metrics.current_leader)).await;
+    }
+}

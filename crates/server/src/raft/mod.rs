@@ -1,0 +1,363 @@
+//! The engine on Raft: one node or a cluster, each with a log and a snapshot on disk. Every type of openraft is in this
+//! folder, and only here.
+//!
+//! A command's way: [`Replica::submit`] puts it in a bounded queue; `propose` takes all that wait as one batch and
+//! gives it to openraft; `log` writes it, with one fdatasync; `network` and `link` bring it to the others, whose
+//! `serve` receives it; when a majority has it, `state` applies it to the machine on every node, and the submitter is
+//! answered.
+//!
+//! A data directory has `identity` (which node of which cluster it belongs to), `log/`, and `snapshot`. All are
+//! checksummed. A node that comes back with another directory than the cluster knows is refused: it has forgotten what
+//! it promised.
+
+mod backup;
+mod identity;
+mod leadership;
+mod link;
+mod log;
+mod members;
+mod network;
+mod propose;
+mod record;
+mod sealed;
+mod serve;
+mod settings;
+mod state;
+mod status;
+mod switches;
+#[cfg(test)]
+mod tests;
+mod types;
+mod wire;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use bytes::Bytes;
+use openraft::error::{InitializeError, RaftError};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio_util::sync::CancellationToken;
+
+pub use backup::{RestoreError, restore};
+pub use link::{ByteStream, Connector, PlainTcp};
+pub use members::{MemberError, MemberView};
+pub use sealed::Damage;
+pub use settings::{Answerer, Settings, StartError, Timing};
+pub use status::{Follower, Status, SyncHistogram};
+pub use types::{NEWEST_VERSION, RandomId};
+pub use wire::Refused;
+
+use identity::IdentityFile;
+use link::{Caller, Links, Unreached};
+use log::Log;
+use propose::{Confirmation, MOST_COMMAND_BYTES, MOST_WAITING, Proposal, Proposer};
+use serve::Receiving;
+use state::{Shared, Store};
+use status::SyncTimes;
+use types::{Member, Raft};
+use wire::{Reply, Request};
+
+use crate::engine::{Applied, Cluster, ClusterError, Engine, Leadership, MemberInfo, NodeId, Unavailable};
+use crate::machine::{Command, Machine};
+
+/// The log's directory within the data directory.
+const LOG: &str = "log";
+/// The snapshot's file there.
+const SNAPSHOT: &str = "snapshot";
+/// How long another node may take to answer a question of the service above.
+const ANSWER: Duration = Duration::from_secs(60);
+/// How long to wait before calling the first members again.
+const PAUSE: Duration = Duration::from_millis(200);
+
+/// Locks what no panic can leave in disorder.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A node. Clones are handles to the same one.
+///
+/// - [`Replica::start`] starts it; [`Replica::shutdown`] ends it, and lets another node lead first.
+/// - As an [`Engine`] it takes commands, confirms that it leads, and lets others look at the machine.
+/// - [`Replica::serve`] talks with another member that has connected; [`Replica::ask`] asks one something.
+/// - [`Replica::add_member`], [`Replica::remove_member`] and [`Replica::members`] change and tell who belongs to it.
+/// - [`Replica::status`] and [`Replica::trouble`] tell how it is doing.
+#[derive(Clone)]
+pub struct Replica(Arc<Inner>);
+
+struct Inner {
+    raft: Raft,
+    log: Log,
+    shared: Arc<Shared>,
+    identity: Arc<IdentityFile>,
+    links: Arc<Links>,
+    answerer: Arc<dyn Answerer>,
+    proposals: mpsc::Sender<Proposal>,
+    confirmations: mpsc::Sender<Confirmation>,
+    leadership: watch::Receiver<Leadership>,
+    trouble: watch::Sender<Option<String>>,
+    times: Arc<SyncTimes>,
+    /// Held while members change, or the leader.
+    changing: tokio::sync::Mutex<()>,
+    receiving: tokio::sync::Mutex<Option<Receiving>>,
+}
+
+impl Replica {
+    /// Starts a node on its data directory.
+    pub async fn start(settings: Settings) -> Result<Replica, StartError> {
+        let config = settings.check()?;
+        std::fs::create_dir_all(&settings.directory)?;
+        let identity = Arc::new(IdentityFile::open(&settings.directory, settings.node)?);
+        let times = Arc::new(SyncTimes::default());
+        let log = Log::open(&settings.directory.join(LOG), times.clone())?;
+        let shared = Arc::new(Shared::open(&settings.directory, settings.listener.clone())?);
+        let stopping = CancellationToken::new();
+        let connector = settings.connector.clone();
+        let links = Arc::new(Links::new(Caller { identity: identity.clone(), connector, stopping }));
+        let network = network::Network(links.clone());
+        let raft = Raft::new(settings.node, Arc::new(config), network, log.clone(), Store(shared.clone())).await;
+        let raft = raft.map_err(|error| StartError::Log(error.to_string()))?;
+        let (proposals, proposed) = mpsc::channel(MOST_WAITING);
+        let (confirmations, unconfirmed) = mpsc::channel(MOST_WAITING);
+        let (tell, leadership) = watch::channel(Leadership::default());
+        let proposer = Proposer { raft: raft.clone(), node: settings.node, links: links.clone() };
+        tokio::spawn(proposer.run(proposed));
+        tokio::spawn(propose::confirm(raft.clone(), unconfirmed));
+        tokio::spawn(leadership::follow(raft.clone(), shared.clone(), settings.node, tell));
+        let inner = Arc::new(Inner {
+            raft,
+            log,
+            shared,
+            identity,
+            links,
+            answerer: settings.answerer.clone(),
+            proposals,
+            confirmations,
+            leadership,
+            trouble: watch::Sender::new(None),
+            times,
+            changing: tokio::sync::Mutex::default(),
+            receiving: tokio::sync::Mutex::default(),
+        });
+        inner.begin(&settings).await?;
+        Ok(Replica(inner))
+    }
+
+    /// Talks with another member that has connected, until either hangs up.
+    pub async fn serve(&self, stream: impl AsyncRead + AsyncWrite + Send + Unpin) {
+        self.0.serve(stream).await;
+    }
+
+    /// Asks another node something: its [`Answerer`] answers.
+    pub async fn ask(&self, node: NodeId, request: Bytes) -> Result<Bytes, Unavailable> {
+        let member = self.0.member(node).ok_or(Unavailable::Elsewhere { leader: None })?;
+        match self.0.links.to(node, &member).call(Request::Ask(request), ANSWER).await {
+            Ok(Reply::Ask(answer)) => Ok(answer),
+            Ok(_) | Err(Unreached::Late | Unreached::Disconnected(_)) => Err(Unavailable::Unknown),
+            Err(Unreached::Refused(_) | Unreached::Failed(_)) => Err(Unavailable::Elsewhere { leader: None }),
+        }
+    }
+
+    /// Adds a member: it learns everything first, and votes when it has caught up.
+    pub async fn add_member(&self, node: NodeId, address: &str) -> Result<(), MemberError> {
+        self.0.add_member(node, address.into()).await
+    }
+
+    /// Removes a member. If it is this node, it stops to lead.
+    pub async fn remove_member(&self, node: NodeId) -> Result<(), MemberError> {
+        self.0.remove_member(node).await
+    }
+
+    /// The members, as this node knows them.
+    pub fn members(&self) -> Vec<MemberView> {
+        self.0.members()
+    }
+
+    /// Lets another node lead. Returns whether one does.
+    pub async fn hand_over(&self) -> bool {
+        self.0.hand_over().await
+    }
+
+    /// How the node is doing.
+    pub fn status(&self) -> Status {
+        self.0.status()
+    }
+
+    /// Why this node takes no part, if it does not: a sentence that says what to do.
+    pub fn trouble(&self) -> watch::Receiver<Option<String>> {
+        self.0.trouble.subscribe()
+    }
+
+    /// Everything this node has applied, to be [restored](restore) elsewhere.
+    pub fn backup(&self) -> Vec<u8> {
+        self.0.shared.look(state::State::clone).to_bytes()
+    }
+
+    /// Lets another node lead if this one does, and stops.
+    pub async fn shutdown(&self) {
+        if self.0.raft.server_metrics().borrow().current_leader == Some(self.0.identity.get().node) {
+            self.0.hand_over().await;
+        }
+        self.stop().await;
+    }
+
+    /// Stops at once, as a crash would, except that everything is closed when this returns.
+    pub async fn stop(&self) {
+        if let Err(error) = self.0.raft.shutdown().await {
+            tracing::error!("the node did not stop in an orderly way: {error}");
+        }
+        self.0.links.caller.stopping.cancel();
+        let log = self.0.log.clone();
+        // It fails only if the runtime stops, which closes the log, too.
+        let _ = tokio::task::spawn_blocking(move || log.close()).await;
+    }
+}
+
+impl Inner {
+    /// Begins a cluster if this node is to do so: the first member of the lowest number does, and the others wait for
+    /// its call.
+    async fn begin(self: &Arc<Inner>, settings: &Settings) -> Result<(), StartError> {
+        let (node, first) = (settings.node, settings.first_members.clone());
+        let is_begun = self.raft.is_initialized().await.map_err(|error| StartError::Log(error.to_string()))?;
+        if is_begun || first.keys().next() != Some(&node) {
+            return Ok(());
+        }
+        self.identity.join(RandomId::draw())?;
+        let alone = first.len() == 1;
+        let this = self.clone();
+        let stopping = self.links.caller.stopping.clone();
+        let begun = async move {
+            let mut members = BTreeMap::new();
+            for (id, address) in first {
+                let data = if id == node { this.identity.get().data } else { this.meet(id, &address).await? };
+                members.insert(id, Member { address, data });
+            }
+            match this.raft.initialize(members).await {
+                Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => Some(()),
+                Err(error) => {
+                    this.report_trouble(&format!("the cluster cannot begin: {error}"));
+                    None
+                }
+            }
+        };
+        let begun = stopping.run_until_cancelled_owned(begun);
+        if alone {
+            begun.await;
+        } else {
+            tokio::spawn(begun);
+        }
+        Ok(())
+    }
+
+    /// Calls another first member until it answers. None if it refuses.
+    async fn meet(&self, node: NodeId, address: &str) -> Option<RandomId> {
+        loop {
+            match self.links.caller.open(node, address, None).await {
+                Ok((_, _, data)) => return Some(data),
+                Err(Unreached::Refused(refused)) => {
+                    self.report_trouble(&refused.to_string());
+                    return None;
+                }
+                Err(why) => tracing::info!(node, address, "waiting for a first member: {why}"),
+            }
+            tokio::time::sleep(PAUSE).await;
+        }
+    }
+
+    fn report_trouble(&self, trouble: &str) {
+        self.trouble.send_if_modified(|before| {
+            let is_new = before.as_deref() != Some(trouble);
+            if is_new {
+                tracing::error!("{trouble}");
+                *before = Some(trouble.into());
+            }
+            is_new
+        });
+    }
+
+    fn status(&self) -> Status {
+        let metrics = self.raft.metrics().borrow().clone();
+        let identity = self.identity.get();
+        let last = metrics.last_log_index;
+        let entries = |last: Option<u64>| last.map_or(0, |last| last + 1);
+        let follower = |(id, matched): (&NodeId, &Option<types::LogId>)| {
+            let matched = matched.map(|id| id.index);
+            Follower { node: *id, matched, lag: entries(last).saturating_sub(entries(matched)) }
+        };
+        let followers = metrics.replication.iter().flatten().filter(|(id, _)| **id != identity.node).map(follower);
+        Status {
+            node: identity.node,
+            cluster: identity.cluster,
+            term: metrics.current_term,
+            leader: metrics.current_leader,
+            last_log: last,
+            committed: self.log.committed().map(|id| id.index),
+            applied: metrics.last_applied.map(|id| id.index),
+            commands: self.shared.look(|state| state.commands),
+            snapshot: metrics.snapshot.map(|id| id.index),
+            purged: metrics.purged.map(|id| id.index),
+            followers: followers.collect(),
+            syncs: self.times.read(),
+            trouble: self.trouble.borrow().clone(),
+        }
+    }
+}
+
+impl Engine for Replica {
+    async fn submit(&self, command: Command) -> Result<Applied, Unavailable> {
+        if self.0.links.caller.stopping.is_cancelled() {
+            return Err(Unavailable::Stopping);
+        }
+        let command = types::encode(&command);
+        if command.len() > MOST_COMMAND_BYTES {
+            return Err(Unavailable::Overloaded);
+        }
+        let (reply, receiver) = oneshot::channel();
+        self.0.proposals.try_send(Proposal { command, reply }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Unavailable::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => Unavailable::Stopping,
+        })?;
+        receiver.await.unwrap_or(Err(Unavailable::Unknown))
+    }
+
+    async fn confirm(&self) -> Result<(), Unavailable> {
+        let (reply, receiver) = oneshot::channel();
+        self.0.confirmations.try_send(reply).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Unavailable::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => Unavailable::Stopping,
+        })?;
+        receiver.await.unwrap_or(Err(Unavailable::Stopping))
+    }
+
+    fn look<T>(&self, look: impl FnOnce(&Machine) -> T) -> T {
+        self.0.shared.look(|state| look(&state.machine))
+    }
+
+    async fn ask(&self, node: NodeId, question: Vec<u8>) -> Result<Vec<u8>, Unavailable> {
+        Replica::ask(self, node, question.into()).await.map(Into::into)
+    }
+
+    fn leadership(&self) -> watch::Receiver<Leadership> {
+        self.0.leadership.clone()
+    }
+}
+
+impl Cluster for Replica {
+    fn node(&self) -> NodeId {
+        self.0.identity.get().node
+    }
+
+    fn members(&self) -> Vec<MemberInfo> {
+        let known = Replica::members(self).into_iter();
+        known.map(|MemberView { node, address, is_voter }| MemberInfo { node, address, votes: is_voter }).collect()
+    }
+
+    async fn add_member(&self, node: NodeId, address: String) -> Result<(), ClusterError> {
+        Replica::add_member(self, node, &address).await.map_err(|error| ClusterError(error.to_string()))
+    }
+
+    async fn remove_member(&self, node: NodeId) -> Result<(), ClusterError> {
+        Replica::remove_member(self, node).await.map_err(|error| ClusterError(error.to_string()))
+    }
+}

@@ -1,0 +1,157 @@
+//! Brings commands into the log, many at a time, and asks for confirmation of leadership, for many at a time.
+//!
+//! What arrives while a batch is being written makes up the next one. So nobody waits for a batch to fill, and one
+//! fdatasync serves all who came meanwhile.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use openraft::ServerState;
+use openraft::error::{CheckIsLeaderError, Fatal, RaftError};
+use tokio::sync::{Semaphore, mpsc, oneshot};
+use tokio::time::{Instant, sleep, timeout};
+
+use super::link::Links;
+use super::types::{Batch, Raft, version_to_write};
+use crate::engine::{Applied, NodeId, Unavailable};
+
+/// So many commands may wait for the next batch. Who comes then is told that there is too much to do.
+pub(super) const MOST_WAITING: usize = 16_384;
+/// No batch has more commands,
+const MOST_COMMANDS: usize = 4096;
+/// and none is longer, except by its last command.
+const MOST_BYTES: usize = 1 << 20;
+/// No command is longer.
+pub(super) const MOST_COMMAND_BYTES: usize = 4 << 20;
+/// So many batches are under way: one is written here while the followers write the one before.
+const MOST_UNDER_WAY: usize = 2;
+/// A node that does not hear from a majority for so long says that it does not know.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// How long to wait before asking a majority again.
+const PAUSE: Duration = Duration::from_millis(50);
+
+/// A command that waits to be written.
+pub(super) struct Proposal {
+    /// As it stands in a batch.
+    pub(super) command: Vec<u8>,
+    pub(super) reply: oneshot::Sender<Result<Applied, Unavailable>>,
+}
+
+/// Who proposes.
+pub(super) struct Proposer {
+    pub(super) raft: Raft,
+    pub(super) node: NodeId,
+    pub(super) links: Arc<Links>,
+}
+
+impl Proposer {
+    /// Works until nobody can send any more.
+    pub(super) async fn run(self, mut proposals: mpsc::Receiver<Proposal>) {
+        let places = Arc::new(Semaphore::new(MOST_UNDER_WAY));
+        loop {
+            let Ok(place) = places.clone().acquire_owned().await else { return };
+            let Some(first) = proposals.recv().await else { return };
+            let (mut commands, mut replies) = (Vec::new(), Vec::new());
+            let (mut next, mut bytes) = (Some(first), 0);
+            while let Some(Proposal { command, reply }) = next {
+                bytes += command.len();
+                commands.push(command);
+                replies.push(reply);
+                let is_full = commands.len() >= MOST_COMMANDS || bytes >= MOST_BYTES;
+                next = if is_full { None } else { proposals.try_recv().ok() };
+            }
+            if let Err(unavailable) = self.leads() {
+                answer(replies, &unavailable);
+                continue;
+            }
+            let batch = Batch::new(self.version(), now_ms(), &commands);
+            // What was handed over has a place in the queue, so batches stay in order.
+            match self.raft.client_write_ff(batch).await {
+                Err(_) => answer(replies, &Unavailable::Stopping),
+                Ok(written) => {
+                    tokio::spawn(async move {
+                        match timeout(PATIENCE, written).await {
+                            Ok(Ok(Ok(response))) if response.data.len() == replies.len() => {
+                                for (reply, applied) in replies.into_iter().zip(response.data) {
+                                    // Who does not wait any more needs no answer.
+                                    let _ = reply.send(Ok(applied));
+                                }
+                            }
+                            // openraft says that another one leads even if the batch was in the log for a while, and
+                            // then a third node may have it still. So this is not known.
+                            _ => answer(replies, &Unavailable::Unknown),
+                        }
+                        drop(place);
+                    });
+                }
+            }
+        }
+    }
+
+    /// Whether this node leads, as far as it knows.
+    fn leads(&self) -> Result<(), Unavailable> {
+        let metrics = self.raft.server_metrics();
+        let metrics = metrics.borrow();
+        match metrics.state {
+            ServerState::Leader => Ok(()),
+            ServerState::Shutdown => Err(Unavailable::Stopping),
+            ServerState::Learner | ServerState::Follower | ServerState::Candidate => {
+                Err(Unavailable::Elsewhere { leader: metrics.current_leader.filter(|leader| *leader != self.node) })
+            }
+        }
+    }
+
+    fn version(&self) -> u8 {
+        let membership = self.raft.server_metrics().borrow().membership_config.clone();
+        let others = membership.nodes().map(|(id, _)| *id).filter(|id| *id != self.node);
+        version_to_write(others.map(|id| self.links.knows(id)))
+    }
+}
+
+fn answer(replies: Vec<oneshot::Sender<Result<Applied, Unavailable>>>, unavailable: &Unavailable) {
+    for reply in replies {
+        let _ = reply.send(Err(unavailable.clone()));
+    }
+}
+
+fn now_ms() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// Somebody who waits for confirmation.
+pub(super) type Confirmation = oneshot::Sender<Result<(), Unavailable>>;
+
+/// Asks a majority whether this node still leads, in rounds: all who came before a round began share it.
+pub(super) async fn confirm(raft: Raft, mut waiting: mpsc::Receiver<Confirmation>) {
+    let mut round = Vec::new();
+    while waiting.recv_many(&mut round, MOST_WAITING).await > 0 {
+        let confirmed = confirm_once(&raft).await;
+        for reply in round.drain(..) {
+            let _ = reply.send(confirmed.clone());
+        }
+    }
+}
+
+async fn confirm_once(raft: &Raft) -> Result<(), Unavailable> {
+    let until = Instant::now() + PATIENCE;
+    loop {
+        let error = match timeout(PATIENCE, raft.ensure_linearizable()).await {
+            Ok(Ok(_)) => return Ok(()),
+            Ok(Err(error)) => error,
+            Err(_) => return Err(Unavailable::Elsewhere { leader: None }),
+        };
+        match error {
+            RaftError::APIError(CheckIsLeaderError::ForwardToLeader(forward)) => {
+                return Err(Unavailable::Elsewhere { leader: forward.leader_id });
+            }
+            RaftError::APIError(CheckIsLeaderError::QuorumNotEnough(_)) if Instant::now() < until => sleep(PAUSE).await,
+            RaftError::APIError(CheckIsLeaderError::QuorumNotEnough(_)) => {
+                return Err(Unavailable::Elsewhere { leader: None });
+            }
+            RaftError::Fatal(Fatal::Stopped | Fatal::Panicked | Fatal::StorageError(_)) => {
+                return Err(Unavailable::Stopping);
+            }
+        }
+    }
+}

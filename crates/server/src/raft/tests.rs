@@ -1,0 +1,168 @@
+//! The storage under openraft's own tests, and a log that is damaged in various ways.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use openraft::storage::RaftLogStorage;
+use openraft::testing::{StoreBuilder, Suite};
+
+use super::log::Log;
+use super::state::{Shared, Store};
+use super::status::SyncTimes;
+use super::types::{StorageError, Types};
+use super::{Replica, Settings, StartError};
+use crate::engine::{Engine, Unavailable};
+use crate::machine::{Command, Response, SessionId};
+
+/// A directory that is deleted in the end.
+pub(super) struct TemporaryDirectory(pub(super) PathBuf);
+
+impl TemporaryDirectory {
+    pub(super) fn new() -> TemporaryDirectory {
+        static NUMBER: AtomicU64 = AtomicU64::new(0);
+        let name = format!("quorate-unit-{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed));
+        let path = std::env::temp_dir().join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        TemporaryDirectory(path)
+    }
+}
+
+impl Drop for TemporaryDirectory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+struct Stores;
+
+impl StoreBuilder<Types, Log, Store, TemporaryDirectory> for Stores {
+    async fn build(&self) -> Result<(TemporaryDirectory, Log, Store), StorageError> {
+        let directory = TemporaryDirectory::new();
+        let log = Log::open(&directory.0.join("log"), Arc::new(SyncTimes::default())).unwrap();
+        let settings = Settings::new(1, &directory.0, "nowhere");
+        let shared = Shared::open(&directory.0, settings.listener).unwrap();
+        Ok((directory, log, Store(Arc::new(shared))))
+    }
+}
+
+#[test]
+fn the_storage_passes_openrafts_own_tests() {
+    Suite::test_all(Stores).unwrap();
+}
+
+async fn alone(directory: &Path) -> Result<Replica, StartError> {
+    let replica = Replica::start(Settings::new(1, directory, "nowhere").alone()).await?;
+    replica.leadership().wait_for(|leadership| leadership.is_here).await.unwrap();
+    Ok(replica)
+}
+
+fn open(session: u64) -> Command {
+    let session = SessionId::new(session).unwrap();
+    Command::Open { session, ttl_ms: 1000, label: "label".repeat(20), owner: String::new(), transient: false }
+}
+
+/// A node that was alone and has opened sessions 1 to 20.
+async fn twenty_sessions() -> (TemporaryDirectory, u64) {
+    let directory = TemporaryDirectory::new();
+    let replica = alone(&directory.0).await.unwrap();
+    for session in 1..=20 {
+        let applied = replica.submit(open(session)).await.unwrap();
+        assert_eq!((applied.response, applied.moment.index), (Response::Done, session));
+    }
+    let digest = replica.look(|machine| machine.digest());
+    replica.shutdown().await;
+    (directory, digest)
+}
+
+fn the_log(directory: &TemporaryDirectory) -> PathBuf {
+    let mut files: Vec<_> =
+        std::fs::read_dir(directory.0.join("log")).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.extension().is_some_and(|extension| extension == "wal"));
+    assert_eq!(files.len(), 1);
+    files.remove(0)
+}
+
+#[tokio::test]
+async fn a_restarted_node_has_everything_and_counts_on() {
+    let (directory, digest) = twenty_sessions().await;
+    let replica = alone(&directory.0).await.unwrap();
+    assert_eq!(replica.look(|machine| machine.digest()), digest);
+    assert_eq!(replica.submit(Command::Generation).await.unwrap().moment.index, 21);
+    assert_eq!(replica.status().commands, 21);
+    assert!(replica.status().syncs.count > 0);
+    replica.stop().await;
+    assert_eq!(replica.submit(Command::Generation).await, Err(Unavailable::Stopping));
+}
+
+#[tokio::test]
+async fn a_torn_record_is_cut_off_and_everything_before_is_kept() {
+    let (directory, digest) = twenty_sessions().await;
+    let path = the_log(&directory);
+    let whole = std::fs::read(&path).unwrap();
+    // The beginning of an entry, as a crash leaves it.
+    let mut torn = whole.clone();
+    torn.extend_from_slice(&whole[whole.len() / 2..][..7]);
+    std::fs::write(&path, &whole).unwrap();
+    let replica = alone(&directory.0).await.unwrap();
+    replica.stop().await;
+    let whole = std::fs::read(&path).unwrap();
+    let mut torn = whole.clone();
+    torn.extend_from_slice(&[0, 0, 0, 1, 0, 0, 0, 0]);
+    std::fs::write(&path, &torn).unwrap();
+    let replica = alone(&directory.0).await.unwrap();
+    assert_eq!(replica.look(|machine| machine.digest()), digest);
+    replica.stop().await;
+}
+
+#[tokio::test]
+async fn a_flipped_bit_anywhere_in_the_log_is_refused() {
+    let (directory, _) = twenty_sessions().await;
+    let path = the_log(&directory);
+    let whole = std::fs::read(&path).unwrap();
+    for at in (0..whole.len() - 64).step_by(3) {
+        let mut damaged = whole.clone();
+        damaged[at] ^= 1 << (at % 8);
+        std::fs::write(&path, &damaged).unwrap();
+        let opened = Log::open(&directory.0.join("log"), Arc::new(SyncTimes::default()));
+        let error = opened.map(drop).unwrap_err();
+        assert!(matches!(error, StartError::DamagedLog { .. }), "byte {at}: {error}");
+        assert!(error.to_string().contains("add it under a new id"));
+        assert_eq!(std::fs::read(&path).unwrap(), damaged, "nothing is cut off");
+    }
+}
+
+#[tokio::test]
+async fn a_directory_of_another_node_or_without_identity_is_refused() {
+    let (directory, _) = twenty_sessions().await;
+    let error = Replica::start(Settings::new(2, &directory.0, "nowhere")).await.map(drop).unwrap_err();
+    assert!(error.to_string().contains("belongs to node 1, not to node 2"), "{error}");
+    std::fs::remove_file(directory.0.join("identity")).unwrap();
+    let error = alone(&directory.0).await.map(drop).unwrap_err();
+    assert!(matches!(error, StartError::NoIdentity { .. }));
+}
+
+#[tokio::test]
+async fn a_directory_is_used_by_one_node_at_a_time() {
+    let directory = TemporaryDirectory::new();
+    let replica = alone(&directory.0).await.unwrap();
+    let error = alone(&directory.0).await.map(drop).unwrap_err();
+    assert!(matches!(error, StartError::InUse { .. }), "{error}");
+    replica.stop().await;
+}
+
+#[tokio::test]
+async fn a_log_that_cannot_be_written_stops_the_node_and_acknowledges_nothing() {
+    let directory = TemporaryDirectory::new();
+    let replica = alone(&directory.0).await.unwrap();
+    replica.submit(open(1)).await.unwrap();
+    // To openraft this is a failed write.
+    replica.0.log.close();
+    assert_eq!(replica.submit(open(2)).await, Err(Unavailable::Unknown));
+    assert_eq!(replica.submit(open(3)).await, Err(Unavailable::Stopping));
+    assert_eq!(replica.confirm().await, Err(Unavailable::Stopping));
+    let leadership = *replica.leadership().wait_for(|leadership| !leadership.is_here).await.unwrap();
+    assert_eq!(leadership.leader, None);
+    let mut log = Log::open(&directory.0.join("log"), Arc::new(SyncTimes::default())).unwrap();
+    assert!(log.get_log_state().await.unwrap().last_log_id.is_some());
+}
