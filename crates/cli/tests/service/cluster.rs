@@ -1,0 +1,99 @@
+//! Three nodes, and what happens when one of them dies.
+
+use std::net::TcpListener;
+
+use serde_json::Value;
+
+use crate::support::{Directory, Served, eventually, try_request};
+
+struct Cluster {
+    directory: Directory,
+    addresses: Vec<String>,
+    nodes: Vec<Option<Served>>,
+}
+
+impl Cluster {
+    fn start(n: usize) -> Cluster {
+        // The ports are free now; nobody else on this machine asks for them in between, by all likelihood.
+        let listeners: Vec<_> = (0..n).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let addresses = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
+        drop(listeners);
+        let mut cluster = Cluster { directory: Directory::new(), addresses, nodes: (0..n).map(|_| None).collect() };
+        for node in 0..n {
+            cluster.start_node(node);
+        }
+        cluster
+    }
+
+    fn start_node(&mut self, node: usize) {
+        let members: Vec<_> =
+            self.addresses.iter().enumerate().map(|(at, address)| format!("{}={address}", at + 1)).collect();
+        let number = (node + 1).to_string();
+        let mut arguments = vec!["--node", &number, "--listen", &self.addresses[node]];
+        for member in &members {
+            arguments.extend(["--member", member]);
+        }
+        let data = self.directory.path().join(&number);
+        self.nodes[node] = Some(Served::start(&data, &arguments));
+    }
+
+    fn kill(&mut self, node: usize) {
+        self.nodes[node].take().unwrap().kill();
+    }
+
+    /// Asks any living node until it answers with success.
+    fn insist(&self, method: &str, path: &str, body: &str) -> Value {
+        eventually(path, || {
+            self.nodes.iter().flatten().find_map(|node| {
+                let (status, value) = try_request(&node.address, method, path, body).ok()?;
+                (status < 300).then_some(value)
+            })
+        })
+    }
+
+    fn leader(&self) -> usize {
+        eventually("a leader", || {
+            let leaders = self.nodes.iter().flatten().map(|node| node.get("/v1/status").1["leader"].as_u64());
+            let leaders: Vec<_> = leaders.collect();
+            let first = leaders[0]?;
+            leaders.iter().all(|leader| *leader == Some(first)).then_some(first as usize - 1)
+        })
+    }
+}
+
+#[test]
+fn a_grant_survives_the_loss_of_the_leader_and_any_node_answers() {
+    let mut cluster = Cluster::start(3);
+    let leader = cluster.leader();
+    let session = cluster.insist("POST", "/v1/sessions", r#"{"ttl": "60s", "label": "holder"}"#);
+    let session = session["session"].as_str().unwrap();
+    let acquire = format!(r#"{{"session": "{session}", "request": 1}}"#);
+    let follower = (leader + 1) % 3;
+    let (status, grant) = cluster.nodes[follower].as_ref().unwrap().post("/v1/locks/a/acquire", &acquire);
+    assert_eq!(status, 200, "{grant}");
+    cluster.kill(leader);
+    let lock = cluster.insist("GET", "/v1/locks/a", "");
+    assert_eq!(lock["holders"][0]["fence"], grant["fence"], "{lock}");
+    assert_eq!(cluster.insist("POST", "/v1/locks/a/acquire", &acquire), grant, "asked again, the same grant");
+    cluster.insist("POST", "/v1/locks/a/release", &format!(r#"{{"session": "{session}", "request": 2}}"#));
+    let next = cluster.insist("POST", "/v1/locks/a/acquire", &format!(r#"{{"session": "{session}", "request": 3}}"#));
+    assert!(next["fence"].as_u64() > grant["fence"].as_u64());
+    cluster.start_node(leader);
+    let back = cluster.nodes[leader].as_ref().unwrap();
+    eventually("catching up", || (back.get("/v1/locks/a").1["holders"][0]["fence"] == next["fence"]).then_some(()));
+}
+
+#[test]
+fn two_of_three_are_needed_and_enough() {
+    let mut cluster = Cluster::start(3);
+    let leader = cluster.leader();
+    let grant = cluster.insist("POST", "/v1/locks/a/acquire", r#"{"ttl": "120s"}"#);
+    cluster.kill(leader);
+    cluster.kill((leader + 1) % 3);
+    let last = cluster.nodes[(leader + 2) % 3].as_ref().unwrap();
+    let (status, problem) = last.post("/v1/locks/b/acquire", r#"{"wait": 0}"#);
+    assert!(matches!(status, 503 | 504), "alone it must not answer: {status} {problem}");
+    cluster.start_node(leader);
+    let lock = cluster.insist("GET", "/v1/locks/a", "");
+    assert_eq!(lock["holders"][0]["fence"], grant["fence"], "{lock}");
+}

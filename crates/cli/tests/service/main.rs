@@ -1,0 +1,6 @@
+//! The service as its users meet it: real processes, real sockets, real disks.
+
+mod cluster;
+mod http;
+mod node;
+mod support;

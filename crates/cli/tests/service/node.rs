@@ -1,0 +1,100 @@
+//! One node: what it keeps over a crash, and the commands that use it.
+
+use crate::support::{Directory, Served, eventually, quorate};
+
+fn stdout(address: &str, arguments: &[&str]) -> String {
+    let output = quorate(address, arguments);
+    let errors = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "quorate {}: {errors}", arguments.join(" "));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn a_grant_survives_a_crash_and_fences_grow_on() {
+    let directory = Directory::new();
+    let mut node = Served::start(directory.path(), &[]);
+    let (_, grant) = node.post("/v1/locks/a/acquire", r#"{"ttl": "60s", "label": "survivor"}"#);
+    node.kill();
+    let node = Served::start(directory.path(), &[]);
+    let (_, lock) = node.get("/v1/locks/a");
+    assert_eq!(lock["holders"][0]["fence"], grant["fence"], "{lock}");
+    assert_eq!(lock["holders"][0]["label"], "survivor");
+    let release = format!(r#"{{"session": {}}}"#, grant["session"]);
+    assert_eq!(node.post("/v1/locks/a/release", &release).0, 204);
+    let (_, next) = node.post("/v1/locks/a/acquire", "");
+    assert!(next["fence"].as_u64() > grant["fence"].as_u64());
+}
+
+#[test]
+fn a_node_stops_cleanly_and_refuses_anothers_data() {
+    let directory = Directory::new();
+    let mut node = Served::start(directory.path(), &[]);
+    node.signal("TERM");
+    assert_eq!(node.wait(), Some(0));
+    let other = quorate("", &["serve", "--listen", "127.0.0.1:0", "--node", "2", "--data", directory.path().to_str().unwrap()]);
+    assert_eq!(other.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&other.stderr).contains("belongs to node 1"));
+    let open = quorate("", &["serve", "--listen", "0.0.0.0:0", "--data", directory.path().to_str().unwrap()]);
+    assert_eq!(open.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&open.stderr).contains("--insecure"));
+}
+
+#[test]
+fn a_command_runs_under_a_lock_and_sees_its_fence() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let script = "echo $QUORATE_LOCK $QUORATE_FENCE; quorate() { :; }; exit 7";
+    let output = quorate(&node.address, &["lock", "job", "--", "sh", "-c", script]);
+    assert_eq!(output.status.code(), Some(7));
+    let line = String::from_utf8(output.stdout).unwrap();
+    let fence: u64 = line.trim().strip_prefix("job ").unwrap().parse().unwrap();
+    assert!(fence > 0);
+    assert_eq!(node.get("/v1/locks/job").1["holders"].as_array().unwrap().len(), 0, "it is given back");
+    assert_eq!(node.get("/v1/status").1["sessions"], 0);
+    assert_eq!(quorate(&node.address, &["lock", "job", "--", "no-such-command-here"]).status.code(), Some(127));
+}
+
+#[test]
+fn exit_codes_tell_busy_from_late_and_from_failed() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let (_, _) = node.post("/v1/locks/job/acquire", r#"{"ttl": "60s", "label": "deploy@web1:812"}"#);
+    let busy = quorate(&node.address, &["lock", "job", "--try", "--", "true"]);
+    assert_eq!(busy.status.code(), Some(122));
+    let late = quorate(&node.address, &["lock", "job", "--wait", "1s", "--", "true"]);
+    assert_eq!(late.status.code(), Some(124));
+    let told = String::from_utf8(late.stderr).unwrap();
+    assert!(told.contains("waiting behind deploy@web1:812") && told.contains("1 ahead"), "{told}");
+    let text = stdout(&node.address, &["locks"]);
+    assert!(text.contains("held by deploy@web1:812"), "{text}");
+    stdout(&node.address, &["release", "job", "--force", "--by", "operator"]);
+    assert!(stdout(&node.address, &["locks"]).contains("nobody holds or awaits a lock"));
+    let nobody = quorate("127.0.0.1:1", &["status"]);
+    assert_eq!(nobody.status.code(), Some(1));
+}
+
+#[test]
+fn a_command_is_stopped_when_the_lock_is_lost() {
+    let directory = Directory::new();
+    let mut node = Served::start(directory.path(), &[]);
+    let address = node.address.clone();
+    let run = std::thread::spawn(move || {
+        quorate(&address, &["lock", "job", "--ttl", "1s", "--", "sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"])
+    });
+    eventually("the grant", || (node.get("/v1/locks/job").1["holders"][0]["fence"].is_u64()).then_some(()));
+    node.kill();
+    let output = run.join().unwrap();
+    assert_eq!(output.status.code(), Some(123), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+#[test]
+fn the_benchmark_finds_no_violation() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let arguments = ["bench", "--clients", "8", "--duration", "300ms", "--warmup", "50ms", "--json"];
+    let reports: serde_json::Value = serde_json::from_str(&stdout(&node.address, &arguments)).unwrap();
+    for report in reports.as_array().unwrap() {
+        assert!(report["cycles_per_second"].as_f64().unwrap() > 0.0, "{report}");
+        assert_eq!(report["violations"], 0);
+    }
+}
