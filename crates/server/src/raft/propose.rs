@@ -23,8 +23,9 @@ const MOST_COMMANDS: usize = 4096;
 const MOST_BYTES: usize = 1 << 20;
 /// No command is longer.
 pub(super) const MOST_COMMAND_BYTES: usize = 4 << 20;
-/// So many batches are under way: one is written here while the followers write the one before.
-const MOST_UNDER_WAY: usize = 2;
+/// So many batches are under way: one is written here while the followers write the one before. A node that is alone
+/// has one under way, as two would only share the syncs between them.
+const MOST_UNDER_WAY: u32 = 2;
 /// A node that does not hear from a majority for so long says that it does not know.
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long to wait before asking a majority again.
@@ -47,9 +48,10 @@ pub(super) struct Proposer {
 impl Proposer {
     /// Works until nobody can send any more.
     pub(super) async fn run(self, mut proposals: mpsc::Receiver<Proposal>) {
-        let places = Arc::new(Semaphore::new(MOST_UNDER_WAY));
+        let places = Arc::new(Semaphore::new(MOST_UNDER_WAY as usize));
         loop {
-            let Ok(place) = places.clone().acquire_owned().await else { return };
+            let width = if self.is_alone() { MOST_UNDER_WAY } else { 1 };
+            let Ok(place) = places.clone().acquire_many_owned(width).await else { return };
             let Some(first) = proposals.recv().await else { return };
             let (mut commands, mut replies) = (Vec::new(), Vec::new());
             let (mut next, mut bytes) = (Some(first), 0);
@@ -99,6 +101,10 @@ impl Proposer {
                 Err(Unavailable::Elsewhere { leader: metrics.current_leader.filter(|leader| *leader != self.node) })
             }
         }
+    }
+
+    fn is_alone(&self) -> bool {
+        self.raft.server_metrics().borrow().membership_config.voter_ids().count() == 1
     }
 
     fn version(&self) -> u8 {

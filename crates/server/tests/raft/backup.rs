@@ -1,0 +1,61 @@
+//! Backups, and clusters that begin from one.
+
+use quorate_server::engine::Engine;
+use quorate_server::machine::{Acquire, Command, Fence, Mode, Name, Response, SessionId};
+use quorate_server::raft::{RestoreError, Settings, restore};
+
+use crate::harness::{Cluster, Node, TemporaryDirectory, open};
+
+fn acquire(session: u64, name: &str) -> Command {
+    Command::Acquire(Acquire {
+        session: SessionId::new(session).unwrap(),
+        request: 0,
+        name: Name::lock(name),
+        mode: Mode::Exclusive,
+        wait: false,
+        delay_ms: 0,
+        value: Vec::new(),
+    })
+}
+
+fn fence(response: &Response) -> Fence {
+    match response {
+        Response::Granted { fence } => *fence,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn fences_grow_on_after_a_backup_is_restored() {
+    let cluster = Cluster::three().await;
+    cluster.submit(open(1)).await;
+    let backup = cluster.replica(cluster.leader().await).backup();
+    // The backup knows nothing of this.
+    cluster.open_sessions(2..=50).await;
+    let lost = fence(&cluster.submit(acquire(1, "a")).await.response);
+
+    let directory = TemporaryDirectory::new();
+    restore(&directory.0, 8, "127.0.0.1:0", &backup).await.unwrap();
+    let refused = restore(&directory.0, 8, "127.0.0.1:0", &backup).await;
+    assert!(matches!(refused, Err(RestoreError::NotEmpty(_))));
+    for attempt in 0..2 {
+        let node = Node::start(Settings::new(8, &directory.0, "127.0.0.1:0")).await;
+        node.replica.leadership().wait_for(|leadership| leadership.is_here).await.unwrap();
+        assert_eq!(node.replica.look(|machine| machine.sessions().len()), 1);
+        let granted = fence(&node.replica.submit(acquire(1, "a")).await.unwrap().response);
+        assert!(granted > lost, "attempt {attempt}: {granted} is not larger than {lost}");
+        node.stop().await;
+    }
+}
+
+#[tokio::test]
+async fn a_damaged_backup_is_refused() {
+    let cluster = Cluster::begin([1], |_| ()).await;
+    cluster.open_sessions(1..=3).await;
+    let mut backup = cluster.replica(1).backup();
+    *backup.last_mut().unwrap() ^= 1;
+    let directory = TemporaryDirectory::new();
+    let refused = restore(&directory.0, 8, "nowhere", &backup).await.unwrap_err();
+    assert!(refused.to_string().contains("checksum is wrong"), "{refused}");
+    assert!(std::fs::read_dir(&directory.0).unwrap().next().is_none(), "nothing was written");
+}
