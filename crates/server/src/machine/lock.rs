@@ -11,7 +11,8 @@ use super::command::{Acquire, Fence, Mode, SessionId};
 /// A lock that somebody holds or awaits, or that nobody gets for a while.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Lock {
-    pub(super) holders: BTreeMap<SessionId, Holding>,
+    /// Boxed, as most locks have one holder, and a tree has room for eleven.
+    pub(super) holders: BTreeMap<SessionId, Box<Holding>>,
     /// Who waits, by the number of the command that put it there.
     pub(super) line: BTreeMap<u64, Waiting>,
     /// Nobody gets it before these have ended: each by its number, with its length in milliseconds. There are several
@@ -71,13 +72,17 @@ impl Lock {
         self.holders.is_empty() && self.line.is_empty() && self.delays.is_empty()
     }
 
+    /// Grants it to a request that does not have to wait.
+    pub(super) fn grant(&mut self, acquire: Acquire, fence: Fence, moment: Moment) {
+        self.add_user(acquire.mode);
+        let Acquire { session, mode, delay_ms, value, .. } = acquire;
+        self.holders.insert(session, Box::new(Holding { fence, mode, delay_ms, value, since_ms: moment.at_ms }));
+    }
+
     /// Puts a request at the end of the line.
     pub(super) fn queue(&mut self, acquire: Acquire, moment: Moment) {
+        self.add_user(acquire.mode);
         let Acquire { session, mode, delay_ms, value, .. } = acquire;
-        if let Mode::Permit { of } = mode {
-            let users = self.permits.map_or(0, |permits| permits.users);
-            self.permits = Some(Permits { of, users: users + 1 });
-        }
         let arrival = self.arrivals;
         self.arrivals += 1;
         *self.crowds.entry(arrival / CROWD).or_default() += 1;
@@ -112,12 +117,12 @@ impl Lock {
         let (_, Waiting { session, mode, delay_ms, value, since_ms, arrival }) = self.line.pop_first()?;
         self.leave_crowd(arrival);
         let admitted = Admitted { session, since_ms, value: value.clone() };
-        self.holders.insert(session, Holding { fence, mode, delay_ms, value, since_ms: moment.at_ms });
+        self.holders.insert(session, Box::new(Holding { fence, mode, delay_ms, value, since_ms: moment.at_ms }));
         Some(admitted)
     }
 
     /// Takes out who holds it.
-    pub(super) fn remove_holder(&mut self, session: SessionId) -> Option<Holding> {
+    pub(super) fn remove_holder(&mut self, session: SessionId) -> Option<Box<Holding>> {
         let holding = self.holders.remove(&session)?;
         self.remove_user(holding.mode);
         Some(holding)
@@ -137,6 +142,17 @@ impl Lock {
         *left -= 1;
         if *left == 0 {
             self.crowds.remove(&crowd);
+        }
+        if self.line.is_empty() {
+            // A tree that was emptied keeps its room, and a lock may be held for days after the last has waited.
+            (self.line, self.crowds) = (BTreeMap::new(), BTreeMap::new());
+        }
+    }
+
+    fn add_user(&mut self, mode: Mode) {
+        if let Mode::Permit { of } = mode {
+            let users = self.permits.map_or(0, |permits| permits.users);
+            self.permits = Some(Permits { of, users: users + 1 });
         }
     }
 

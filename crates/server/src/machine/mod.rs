@@ -13,6 +13,8 @@
 
 mod answer;
 mod command;
+#[cfg(feature = "laboratory")]
+pub mod laboratory;
 mod lock;
 mod requests;
 #[cfg(test)]
@@ -149,13 +151,16 @@ impl Machine {
         session.places.insert(name.clone(), moment.index);
         let name = name.clone();
         let lock = self.locks.entry(name.clone()).or_default();
-        lock.queue(acquire, moment);
         if is_free {
-            self.admit(moment, &name, events);
-        } else {
-            events.push(Event::Queued { name: name.clone(), session: id });
+            let (fence, value) = (Fence::new(self.generation, moment.index), acquire.value.clone());
+            lock.grant(acquire, fence, moment);
+            events.push(Event::Granted { name, session: id, fence, since_ms: moment.at_ms, value });
+            return Ok(Response::Granted { fence });
         }
-        Ok(self.told(id, &name, moment.index))
+        lock.queue(acquire, moment);
+        let ahead = lock.ahead_of(moment.index);
+        events.push(Event::Queued { name, session: id });
+        Ok(Response::Queued { ahead })
     }
 
     /// A session asks for what it holds or awaits. It may have something else to say, unless it says it again.
