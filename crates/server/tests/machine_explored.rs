@@ -16,6 +16,7 @@ use quorate_lab::network::Delay;
 use quorate_lab::report::{Report, Severity};
 use quorate_lab::simulate::Fault;
 use quorate_lab::stage::Bounds;
+use quorate_lab::stage::wish::Times;
 use quorate_lab::time::DELTA;
 use quorate_server::machine::laboratory::LockService;
 
@@ -78,6 +79,18 @@ fn renewals_keep_a_lock_without_harm() {
 fn lost_and_repeated_messages_do_no_harm() {
     holds("a loss", &Exploration { bounds: Bounds { losses: 1, ..NO_FAULTS }, ..in_time() });
     holds("a duplicate", &Exploration { bounds: Bounds { duplicates: 1, ..NO_FAULTS }, ..in_time() });
+}
+
+/// Each client enters twice in one session, which does not end as no timer runs out: what is left over of the first
+/// turn does not spoil the second.
+#[test]
+fn repeated_messages_of_an_earlier_turn_do_no_harm() {
+    let goals = Some(vec![Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::Fencing]);
+    for duplicates in [1, 2] {
+        let bounds = Bounds { duplicates, timeouts: Some(0), ..NO_FAULTS };
+        let twice = Exploration { times: Times::AtMost(2), goals: goals.clone(), bounds, ..without_time(0) };
+        holds(&format!("two turns, {duplicates} duplicates"), &twice);
+    }
 }
 
 #[test]

@@ -1,16 +1,16 @@
 //! The machine in the laboratory: one process keeps it, all others are its clients, and the network between them loses,
 //! repeats and overtakes what it likes.
 //!
-//! What is simulated and explored here is the [`Machine`](super::Machine) that the service runs, behind the least of a protocol that
-//! gets by with lost and repeated messages. To enter, a client opens a session and asks in it for the one lock there
-//! is; it asks again until it is answered. To leave, it gives the lock back, and says so until it hears that it was
-//! heard. Sessions are never used again, not even by a client's next life.
+//! What is simulated and explored here is the [`Machine`](super::Machine) that the service runs, behind the least of a
+//! protocol that gets by with lost and repeated messages. To enter, a client opens a session and asks in it for the one
+//! lock there is; it asks again until it is answered. To leave, it gives the lock back, and says so until it hears that
+//! it was heard. Sessions are never used again, not even by a client's next life.
 //!
 //! **Time.** The server ends a session that was not renewed for a while. Its client counts the same time from before
 //! the server could begin to count, and goes by its own clock: when the time is up it takes what it held for lost, and
-//! its application is [told](Output::Lost) that it is not inside any more. So in a world where clocks keep time nobody
-//! is inside whom the server has forgotten. In a world where they do not, two can believe to be inside: that is what
-//! fences are for.
+//! its application is [told](Output::Lost) that it is not inside any more. So where clocks go alike nobody is inside
+//! whom the server has forgotten, however long messages take. Where they do not, or a client stops for a while, two can
+//! believe to be inside: that is what fences are for.
 //!
 //! **Crashes.** What a replicated log keeps, [`Log`], survives a crash of the server. Who waits for an answer and which
 //! session is due when does not: clients ask again, and sessions get all their time anew. A crash of a client is found
