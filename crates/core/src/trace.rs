@@ -41,7 +41,7 @@ pub enum What {
         /// The number of this entry.
         fence: Fence,
     },
-    /// The application is done and has said so; the process is not inside any more.
+    /// The application is done and has said so, or has lost its turn; the process is not inside any more.
     Leaving,
     /// The process has done what leaving takes; its application goes on.
     Exited,

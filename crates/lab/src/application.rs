@@ -270,9 +270,9 @@ impl<M: Mutex> Application<Withdrawable<M>> for Clients {
             (Output::Exited, Client::Inside { .. }) | (Output::Withdrawn, Client::Withdrawing) => {
                 self.become_idle(id, wishes);
             }
-            // A broken algorithm says what nobody asked for. The properties have seen it; the application does not
-            // care.
-            (Output::Entered { .. } | Output::Exited | Output::Withdrawn, _) => {}
+            // That it has lost its turn is no news before its exit is done. And a broken algorithm says what nobody
+            // asked for: the properties have seen it, and the application does not care.
+            (Output::Entered { .. } | Output::Exited | Output::Lost | Output::Withdrawn, _) => {}
         }
     }
 

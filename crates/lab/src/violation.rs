@@ -261,7 +261,9 @@ impl Scene {
             match effect {
                 Effect::Send { to, message } => self.in_transit.push_back(InTransit { from: id, to, message }),
                 Effect::Output(Output::Entered { .. }) => self.entered = Some(id),
-                Effect::Output(Output::Exited | Output::Withdrawn) => unreachable!("nobody is asked to leave"),
+                Effect::Output(Output::Exited | Output::Lost | Output::Withdrawn) => {
+                    unreachable!("nobody is asked to leave")
+                }
                 Effect::Unexpected { why, .. } => unreachable!("messages are delivered as they were sent: {why}"),
                 // No timer runs out before the answers are there, and a voter that forgets has saved nothing.
                 Effect::SetTimer { .. } | Effect::CancelTimer(_) | Effect::Save(()) => {}

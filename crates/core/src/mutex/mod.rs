@@ -59,6 +59,9 @@ pub enum Output {
     },
     /// You may go on; the exit is done as far as you are concerned.
     Exited,
+    /// You are not inside any more, although you have not left: what let you in has run out. [`Output::Exited`]
+    /// follows. The algorithms of this crate never say so; one that lends the lock for a time does.
+    Lost,
     /// What you withdrew is through, and you may ask again. [`Withdrawable`](crate::stack::Withdrawable) says so; an
     /// algorithm never does.
     Withdrawn,
@@ -93,6 +96,7 @@ impl Recorded for Output {
         match *self {
             Output::Entered { fence } => Some(What::Entered { fence }),
             Output::Exited => Some(What::Exited),
+            Output::Lost => Some(What::Leaving),
             Output::Withdrawn => Some(What::Withdrawn),
         }
     }

@@ -83,10 +83,15 @@ impl<M: Mutex> Withdrawable<M> {
         let since = effects.len();
         self.algorithm.step(event, effects);
         match self.wish {
-            Wish::Nothing | Wish::Stay => {}
+            Wish::Nothing => {}
+            Wish::Stay => {
+                if effects.output_since(since) == Some(&Output::Lost) {
+                    self.wish = Wish::Nothing;
+                }
+            }
             Wish::Enter | Wish::Withdrawn => match effects.output_since(since) {
                 Some(Output::Entered { .. }) => self.granted(since, effects),
-                Some(Output::Exited | Output::Withdrawn) | None => {}
+                Some(Output::Exited | Output::Lost | Output::Withdrawn) | None => {}
             },
         }
     }

@@ -152,9 +152,10 @@ impl<M: Mutex> Free<Withdrawable<M>> for Client {
     fn hear(&mut self, output: &Output) {
         self.state = match (output, self.state) {
             (Output::Entered { .. }, ClientState::Waiting) => ClientState::Inside,
+            (Output::Lost, ClientState::Inside) => ClientState::Leaving,
             (Output::Exited, ClientState::Leaving) | (Output::Withdrawn, ClientState::Withdrawing) => ClientState::Idle,
             // A broken algorithm says what nobody asked for. The properties have seen it.
-            (Output::Entered { .. } | Output::Exited | Output::Withdrawn, state) => state,
+            (Output::Entered { .. } | Output::Exited | Output::Lost | Output::Withdrawn, state) => state,
         };
     }
 

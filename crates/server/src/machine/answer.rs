@@ -22,7 +22,8 @@ pub enum Response {
     },
     /// The lock cannot be had at once, and the request was not to wait.
     Busy,
-    /// This request was done before, and nothing is left of it: what it was granted was given back or lost.
+    /// This request was answered before, and nothing is left of it: what it was granted was given back or lost, or it
+    /// was granted nothing.
     Over,
     /// It is not done, and nothing has changed.
     Refused(Refusal),
@@ -153,12 +154,13 @@ pub enum Event {
     Delayed {
         /// Which.
         name: Name,
-        /// The grant that was lost.
+        /// The number of this delay, by which it is ended: that of the command by which the grant was lost, as several
+        /// who shared a fence may be lost one after the other.
         fence: Fence,
         /// For how long, in milliseconds.
         delay_ms: u64,
     },
-    /// Nobody holds it and nobody waits for it.
+    /// The last who held it or waited for it has gone.
     Vacant {
         /// What.
         name: Name,

@@ -118,7 +118,7 @@ pub struct Acquire {
     /// Who asks.
     pub session: SessionId,
     /// The request's number within the session; 0 if it has none. One that has a number does its work once, however
-    /// often it is sent.
+    /// often it is sent: its number is used up by the first answer, be it a refusal.
     pub request: u64,
     /// What is asked for.
     pub name: Name,
@@ -188,7 +188,7 @@ pub enum Command {
     EndDelay {
         /// Which lock.
         name: Name,
-        /// The grant that was lost: a later delay does not end.
+        /// The number of the delay, as it was [told](super::Event::Delayed): another delay does not end.
         fence: Fence,
     },
     /// Changes what a leader has to say.
@@ -202,6 +202,7 @@ pub enum Command {
         /// What it says now.
         value: Vec<u8>,
     },
-    /// Begins a new generation of fences, after the restoration of a backup: all larger than those before.
+    /// Begins a new generation of fences, after the restoration of a backup: all larger than those before. The backup
+    /// must be younger than the last restoration, or there would be two generations of the same number.
     Generation,
 }

@@ -9,18 +9,27 @@ use super::Moment;
 use super::command::{Acquire, Fence, Mode, SessionId};
 
 /// A lock that somebody holds or awaits, or that nobody gets for a while.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Lock {
-    pub(super) holders: BTreeMap<SessionId, Holding>,
+    /// Boxed, as most locks have one holder, and a tree has room for eleven.
+    pub(super) holders: BTreeMap<SessionId, Box<Holding>>,
     /// Who waits, by the number of the command that put it there.
     pub(super) line: BTreeMap<u64, Waiting>,
-    /// Nobody gets it before this delay has ended.
-    pub(super) delay: Option<Delay>,
+    /// Nobody gets it before these have ended: each by its number, with its length in milliseconds. There are several
+    /// where holders who shared it were lost one after the other.
+    pub(super) delays: BTreeMap<Fence, u64>,
     permits: Option<Permits>,
+    /// How many have ever stood in this line.
+    arrivals: u64,
+    /// How many of each [`CROWD`] arrivals still wait, if any: so that nobody's place is counted person by person.
+    crowds: BTreeMap<u64, u64>,
 }
 
+/// So many arrivals are counted together.
+const CROWD: u64 = 256;
+
 /// How many permits there are, for as long as anybody holds or awaits one.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Permits {
     of: u32,
     /// How many hold or await one.
@@ -28,7 +37,7 @@ struct Permits {
 }
 
 /// A grant.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Holding {
     pub(super) fence: Fence,
     pub(super) mode: Mode,
@@ -38,21 +47,15 @@ pub(super) struct Holding {
 }
 
 /// A place in line.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Waiting {
     pub(super) session: SessionId,
     pub(super) mode: Mode,
     pub(super) delay_ms: u64,
     pub(super) value: Vec<u8>,
     pub(super) since_ms: u64,
-}
-
-/// Why nobody gets a lock for a while.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Delay {
-    /// The grant that was lost.
-    pub(super) fence: Fence,
-    pub(super) delay_ms: u64,
+    /// How many came before it, ever.
+    arrival: u64,
 }
 
 /// Somebody got the lock.
@@ -66,17 +69,24 @@ pub(super) struct Admitted {
 impl Lock {
     /// Whether nothing would be lost if it were forgotten.
     pub(super) fn is_idle(&self) -> bool {
-        self.holders.is_empty() && self.line.is_empty() && self.delay.is_none()
+        self.holders.is_empty() && self.line.is_empty() && self.delays.is_empty()
+    }
+
+    /// Grants it to a request that does not have to wait.
+    pub(super) fn grant(&mut self, acquire: Acquire, fence: Fence, moment: Moment) {
+        self.add_user(acquire.mode);
+        let Acquire { session, mode, delay_ms, value, .. } = acquire;
+        self.holders.insert(session, Box::new(Holding { fence, mode, delay_ms, value, since_ms: moment.at_ms }));
     }
 
     /// Puts a request at the end of the line.
     pub(super) fn queue(&mut self, acquire: Acquire, moment: Moment) {
+        self.add_user(acquire.mode);
         let Acquire { session, mode, delay_ms, value, .. } = acquire;
-        if let Mode::Permit { of } = mode {
-            let users = self.permits.map_or(0, |permits| permits.users);
-            self.permits = Some(Permits { of, users: users + 1 });
-        }
-        self.line.insert(moment.index, Waiting { session, mode, delay_ms, value, since_ms: moment.at_ms });
+        let arrival = self.arrivals;
+        self.arrivals += 1;
+        *self.crowds.entry(arrival / CROWD).or_default() += 1;
+        self.line.insert(moment.index, Waiting { session, mode, delay_ms, value, since_ms: moment.at_ms, arrival });
     }
 
     /// Whether a request that comes now gets the lock at once.
@@ -86,15 +96,15 @@ impl Lock {
 
     /// Whether the next in line gets the lock, if it asks for this mode.
     fn admits(&self, mode: Mode) -> bool {
-        if self.delay.is_some() {
+        if !self.delays.is_empty() {
             return false;
         }
+        // All who hold a lock hold it in the same mode, so that one speaks for all.
+        let Some((_, holding)) = self.holders.first_key_value() else { return mode != Mode::Permit { of: 0 } };
         match mode {
-            Mode::Exclusive => self.holders.is_empty(),
-            Mode::Shared => self.holders.values().all(|holding| holding.mode == Mode::Shared),
-            Mode::Permit { of } => {
-                self.holders.len() < of as usize && self.holders.values().all(|holding| holding.mode == mode)
-            }
+            Mode::Exclusive => false,
+            Mode::Shared => holding.mode == mode,
+            Mode::Permit { of } => holding.mode == mode && self.holders.len() < of as usize,
         }
     }
 
@@ -104,14 +114,15 @@ impl Lock {
         if !self.admits(next.mode) {
             return None;
         }
-        let (_, Waiting { session, mode, delay_ms, value, since_ms }) = self.line.pop_first()?;
+        let (_, Waiting { session, mode, delay_ms, value, since_ms, arrival }) = self.line.pop_first()?;
+        self.leave_crowd(arrival);
         let admitted = Admitted { session, since_ms, value: value.clone() };
-        self.holders.insert(session, Holding { fence, mode, delay_ms, value, since_ms: moment.at_ms });
+        self.holders.insert(session, Box::new(Holding { fence, mode, delay_ms, value, since_ms: moment.at_ms }));
         Some(admitted)
     }
 
     /// Takes out who holds it.
-    pub(super) fn remove_holder(&mut self, session: SessionId) -> Option<Holding> {
+    pub(super) fn remove_holder(&mut self, session: SessionId) -> Option<Box<Holding>> {
         let holding = self.holders.remove(&session)?;
         self.remove_user(holding.mode);
         Some(holding)
@@ -120,7 +131,28 @@ impl Lock {
     /// Takes out who waits at this place.
     pub(super) fn remove_waiter(&mut self, place: u64) {
         if let Some(waiting) = self.line.remove(&place) {
+            self.leave_crowd(waiting.arrival);
             self.remove_user(waiting.mode);
+        }
+    }
+
+    fn leave_crowd(&mut self, arrival: u64) {
+        let crowd = arrival / CROWD;
+        let left = self.crowds.get_mut(&crowd).expect("who waits is one of a crowd");
+        *left -= 1;
+        if *left == 0 {
+            self.crowds.remove(&crowd);
+        }
+        if self.line.is_empty() {
+            // A tree that was emptied keeps its room, and a lock may be held for days after the last has waited.
+            (self.line, self.crowds) = (BTreeMap::new(), BTreeMap::new());
+        }
+    }
+
+    fn add_user(&mut self, mode: Mode) {
+        if let Mode::Permit { of } = mode {
+            let users = self.permits.map_or(0, |permits| permits.users);
+            self.permits = Some(Permits { of, users: users + 1 });
         }
     }
 
@@ -135,7 +167,15 @@ impl Lock {
 
     /// How many hold it or wait before this place.
     pub(super) fn ahead_of(&self, place: u64) -> u64 {
-        (self.holders.len() + self.line.range(..place).count()) as u64
+        let crowd = self.line.get(&place).map_or(0, |waiting| waiting.arrival / CROWD);
+        let in_crowd = self.line.range(..place).rev().take_while(|(_, before)| before.arrival / CROWD == crowd);
+        let in_earlier_crowds: u64 = self.crowds.range(..crowd).map(|(_, count)| count).sum();
+        (self.holders.len() + in_crowd.count()) as u64 + in_earlier_crowds
+    }
+
+    /// The longest delay, the later one if there are two.
+    pub(super) fn longest_delay(&self) -> Option<(Fence, u64)> {
+        self.delays.iter().map(|(&fence, &delay_ms)| (fence, delay_ms)).max_by_key(|&(fence, ms)| (ms, fence))
     }
 
     /// How many permits there are, if anybody holds or awaits one.

@@ -9,12 +9,16 @@
 //!
 //! Who holds a lock loses it by releasing it, by the end of its session, or by force. Who waits keeps its place until
 //! it withdraws or its session ends; a lost connection is neither. The number of a request makes it idempotent: sent
-//! again, it finds what it was given, or hears that this is over.
+//! again, it finds what it was given, or hears that this is over, and changes nothing.
 
 mod answer;
 mod command;
+#[cfg(feature = "laboratory")]
+pub mod laboratory;
 mod lock;
 mod requests;
+#[cfg(test)]
+mod tests;
 pub mod view;
 
 use std::collections::BTreeMap;
@@ -23,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use answer::{Departure, Event, Refusal, Response};
 pub use command::{Acquire, Command, Fence, Kind, Mode, Name, SessionId};
-use lock::{Delay, Lock};
+use lock::Lock;
 use requests::Requests;
 
 /// So many sessions there may be.
@@ -43,7 +47,7 @@ pub struct Moment {
 }
 
 /// Sessions, locks and elections.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Machine {
     /// How often a backup was restored.
     generation: u16,
@@ -51,7 +55,7 @@ pub struct Machine {
     locks: BTreeMap<Name, Lock>,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Session {
     ttl_ms: u64,
     label: String,
@@ -112,8 +116,8 @@ impl Machine {
         };
         events.push(Event::Ended { session: id, expired: departure == Departure::Expired });
         for (name, place) in session.places {
-            self.leave(id, &name, place, departure, events);
-            self.admit(moment, &name, events);
+            self.leave(moment, id, &name, place, departure, events);
+            self.go_on(moment, &name, events);
         }
         Ok(Response::Done)
     }
@@ -122,11 +126,14 @@ impl Machine {
         let Acquire { session: id, request, name, mode, .. } = &acquire;
         let (id, request, mode) = (*id, *request, *mode);
         let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
+        let is_known = session.requests.contains(request);
+        // Whatever the answer is: a request that was refused must not be granted when it arrives a second time, long
+        // after whoever sent it has gone on.
+        session.requests.insert(request);
         if let Some(&place) = session.places.get(name) {
-            session.requests.insert(request);
-            return self.again(place, acquire, events);
+            return self.again(place, acquire, is_known, events);
         }
-        if session.requests.contains(request) {
+        if is_known {
             return Ok(Response::Over);
         }
         at_most(MOST_PLACES, session.places.len(), "locks of this session")?;
@@ -137,7 +144,6 @@ impl Machine {
             return Err(Refusal::OtherPermits { name: name.text.to_string(), of: permits });
         }
         at_most(MOST_WAITERS, lock.map_or(0, |lock| lock.line.len()), "waiters for this lock")?;
-        session.requests.insert(request);
         let is_free = lock.is_none_or(|lock| lock.is_free_for(mode));
         if !is_free && !acquire.wait {
             self.end_if_over(moment, id, events);
@@ -146,17 +152,26 @@ impl Machine {
         session.places.insert(name.clone(), moment.index);
         let name = name.clone();
         let lock = self.locks.entry(name.clone()).or_default();
-        lock.queue(acquire, moment);
         if is_free {
-            self.admit(moment, &name, events);
-        } else {
-            events.push(Event::Queued { name: name.clone(), session: id });
+            let (fence, value) = (Fence::new(self.generation, moment.index), acquire.value.clone());
+            lock.grant(acquire, fence, moment);
+            events.push(Event::Granted { name, session: id, fence, since_ms: moment.at_ms, value });
+            return Ok(Response::Granted { fence });
         }
-        Ok(self.told(id, &name, moment.index))
+        let ahead = (lock.holders.len() + lock.line.len()) as u64;
+        lock.queue(acquire, moment);
+        events.push(Event::Queued { name, session: id });
+        Ok(Response::Queued { ahead })
     }
 
-    /// A session asks for what it holds or awaits. It may have something else to say.
-    fn again(&mut self, place: u64, acquire: Acquire, events: &mut Vec<Event>) -> Result<Response, Refusal> {
+    /// A session asks for what it holds or awaits. It may have something else to say, unless it says it again.
+    fn again(
+        &mut self,
+        place: u64,
+        acquire: Acquire,
+        is_known: bool,
+        events: &mut Vec<Event>,
+    ) -> Result<Response, Refusal> {
         let Acquire { session, name, mode, value, .. } = acquire;
         let lock = self.locks.get_mut(&name).expect("where a session has a place, there is a lock");
         let (known_mode, known_value, fence) = match lock.line.get_mut(&place) {
@@ -167,9 +182,13 @@ impl Machine {
             }
         };
         if known_mode != mode {
+            // It asked for this mode before, and asks for another one since.
+            if is_known {
+                return Ok(Response::Over);
+            }
             return Err(Refusal::OtherMode { name: name.text.to_string(), mode: known_mode });
         }
-        if *known_value != value {
+        if *known_value != value && !is_known {
             known_value.clone_from(&value);
             if let Some(fence) = fence {
                 events.push(Event::Proclaimed { name: name.clone(), session, fence, value });
@@ -199,8 +218,8 @@ impl Machine {
             return Ok(Response::Granted { fence: holding.fence });
         }
         if let Some(place) = session.places.remove(name) {
-            self.leave(id, name, place, Departure::Withdrawn, events);
-            self.admit(moment, name, events);
+            self.leave(moment, id, name, place, Departure::Withdrawn, events);
+            self.go_on(moment, name, events);
             self.end_if_over(moment, id, events);
         }
         Ok(Response::Done)
@@ -218,32 +237,38 @@ impl Machine {
         if session.requests.contains(request) {
             return Ok(Response::Done);
         }
+        session.requests.insert(request);
         if !self.locks.get(name).is_some_and(|lock| lock.holders.contains_key(&id)) {
             return Err(Refusal::NotHeld { name: name.text.to_string() });
         }
-        session.requests.insert(request);
         let place = session.places.remove(name).expect("who holds a lock has a place there");
-        self.leave(id, name, place, Departure::Released, events);
-        self.admit(moment, name, events);
+        self.leave(moment, id, name, place, Departure::Released, events);
+        self.go_on(moment, name, events);
         self.end_if_over(moment, id, events);
         Ok(Response::Done)
     }
 
     fn force(&mut self, moment: Moment, name: &Name, by: String, events: &mut Vec<Event>) -> Result<Response, Refusal> {
-        let Some(lock) = self.locks.get_mut(name).filter(|lock| !lock.holders.is_empty() || lock.delay.is_some())
+        let Some(lock) = self.locks.get_mut(name).filter(|lock| !lock.holders.is_empty() || !lock.delays.is_empty())
         else {
             return Err(Refusal::NotHeld { name: name.text.to_string() });
         };
-        lock.delay = None;
+        lock.delays.clear();
         let holders: Vec<_> = lock.holders.keys().copied().collect();
         events.push(Event::Forced { name: name.clone(), by });
-        for holder in holders {
+        if holders.is_empty() {
+            self.admit(moment, name, events);
+            return Ok(Response::Done);
+        }
+        for &holder in &holders {
             let session = self.sessions.get_mut(&holder).expect("who holds a lock has a session");
             let place = session.places.remove(name).expect("who holds a lock has a place there");
-            self.leave(holder, name, place, Departure::Forced, events);
+            self.leave(moment, holder, name, place, Departure::Forced, events);
+        }
+        self.go_on(moment, name, events);
+        for holder in holders {
             self.end_if_over(moment, holder, events);
         }
-        self.admit(moment, name, events);
         Ok(Response::Done)
     }
 
@@ -255,9 +280,8 @@ impl Machine {
         events: &mut Vec<Event>,
     ) -> Result<Response, Refusal> {
         if let Some(lock) = self.locks.get_mut(name)
-            && lock.delay.is_some_and(|delay| delay.fence == fence)
+            && lock.delays.remove(&fence).is_some()
         {
-            lock.delay = None;
             self.admit(moment, name, events);
         }
         Ok(Response::Done)
@@ -299,8 +323,16 @@ impl Machine {
         }
     }
 
-    /// Takes somebody out of a lock that it holds or awaits. Who is next is let in afterwards.
-    fn leave(&mut self, id: SessionId, name: &Name, place: u64, departure: Departure, events: &mut Vec<Event>) {
+    /// Takes somebody out of a lock that it holds or awaits. Afterwards the lock [goes on](Self::go_on).
+    fn leave(
+        &mut self,
+        moment: Moment,
+        id: SessionId,
+        name: &Name,
+        place: u64,
+        departure: Departure,
+        events: &mut Vec<Event>,
+    ) {
         let lock = self.locks.get_mut(name).expect("where a session has a place, there is a lock");
         let Some(holding) = lock.remove_holder(id) else {
             lock.remove_waiter(place);
@@ -310,8 +342,17 @@ impl Machine {
         let fence = holding.fence;
         events.push(Event::Lost { name: name.clone(), session: id, fence, departure, since_ms: holding.since_ms });
         if departure == Departure::Expired && holding.delay_ms > 0 {
-            lock.delay = Some(Delay { fence, delay_ms: holding.delay_ms });
+            let fence = Fence::new(self.generation, moment.index);
+            lock.delays.insert(fence, holding.delay_ms);
             events.push(Event::Delayed { name: name.clone(), fence, delay_ms: holding.delay_ms });
+        }
+    }
+
+    /// Somebody has left: who is next is let in, or the lock is vacant.
+    fn go_on(&mut self, moment: Moment, name: &Name, events: &mut Vec<Event>) {
+        self.admit(moment, name, events);
+        if self.locks.get(name).is_none_or(|lock| lock.holders.is_empty() && lock.line.is_empty()) {
+            events.push(Event::Vacant { name: name.clone() });
         }
     }
 
@@ -322,9 +363,6 @@ impl Machine {
         while let Some(admitted) = lock.admit(fence, moment) {
             let (session, since_ms, value) = (admitted.session, admitted.since_ms, admitted.value);
             events.push(Event::Granted { name: name.clone(), session, fence, since_ms, value });
-        }
-        if lock.holders.is_empty() && lock.line.is_empty() {
-            events.push(Event::Vacant { name: name.clone() });
         }
         if lock.is_idle() {
             self.locks.remove(name);

@@ -1,37 +1,37 @@
-//! Which of a session's requests were done: a window over the latest numbers, as they may arrive out of order.
+//! Which of a session's requests were answered: a window over the latest numbers, as they may arrive out of order.
 
 use serde::{Deserialize, Serialize};
 
-/// The numbers of the requests that were done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+/// The numbers of the requests that were answered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Requests {
     highest: u64,
-    /// Bit i says whether `highest - i` was done.
-    done: u64,
+    /// Bit i says whether `highest - i` was answered.
+    answered: u64,
 }
 
 impl Requests {
-    /// Whether a request was done. Of those long before the latest, all were.
+    /// Whether a request was answered. Of those long before the latest, all were.
     pub(super) fn contains(&self, request: u64) -> bool {
         match self.highest.checked_sub(request) {
             None => false,
-            Some(age) => request > 0 && (age >= 64 || self.done & 1 << age != 0),
+            Some(age) => request > 0 && (age >= 64 || self.answered & 1 << age != 0),
         }
     }
 
-    /// Notes that a request is done. One without a number leaves no trace.
+    /// Notes that a request is answered. One without a number leaves no trace.
     pub(super) fn insert(&mut self, request: u64) {
         if request == 0 {
             return;
         }
         if request > self.highest {
             let shift = request - self.highest;
-            self.done = if shift >= 64 { 0 } else { self.done << shift };
+            self.answered = if shift >= 64 { 0 } else { self.answered << shift };
             self.highest = request;
         }
         let age = self.highest - request;
         if age < 64 {
-            self.done |= 1 << age;
+            self.answered |= 1 << age;
         }
     }
 }

@@ -59,7 +59,7 @@ pub struct LockView {
     pub waiters: Vec<Waiter>,
     /// How many wait in all.
     pub waiting: u64,
-    /// For how long nobody gets it after a loss, and which grant was lost.
+    /// For how long nobody gets it after a loss, and the number of that delay: the longest, if there are several.
     pub delay: Option<(Fence, u64)>,
 }
 
@@ -111,7 +111,7 @@ impl Machine {
             holders: holders.collect(),
             waiters: waiters.collect(),
             waiting: lock.line.len() as u64,
-            delay: lock.delay.map(|delay| (delay.fence, delay.delay_ms)),
+            delay: lock.longest_delay(),
         })
     }
 
@@ -121,12 +121,9 @@ impl Machine {
         lock.line.contains_key(place).then(|| lock.ahead_of(*place))
     }
 
-    /// All delays that have not ended: which lock, which grant was lost, how long they are.
+    /// All delays that have not ended: of which lock, their numbers, how long they are.
     pub fn delays(&self) -> impl Iterator<Item = (&Name, Fence, u64)> {
-        self.locks.iter().filter_map(|(name, lock)| {
-            let delay = lock.delay?;
-            Some((name, delay.fence, delay.delay_ms))
-        })
+        self.locks.iter().flat_map(|(name, lock)| lock.delays.iter().map(move |(&fence, &ms)| (name, fence, ms)))
     }
 }
 

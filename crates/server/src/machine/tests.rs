@@ -1,0 +1,259 @@
+//! The machine, sentence by sentence of its documentation.
+
+use super::*;
+
+/// A machine that numbers its own commands.
+#[derive(Default)]
+struct Numbered {
+    machine: Machine,
+    index: u64,
+}
+
+fn session(number: u64) -> SessionId {
+    SessionId::new(number).unwrap()
+}
+
+fn name() -> Name {
+    Name::lock("a")
+}
+
+fn asking(number: u64, request: u64) -> Acquire {
+    let mode = Mode::Exclusive;
+    Acquire { session: session(number), request, name: name(), mode, wait: true, delay_ms: 0, value: Vec::new() }
+}
+
+fn fence(index: u64) -> Fence {
+    Fence::new(0, index)
+}
+
+const DONE: Response = Response::Done;
+
+fn granted(index: u64) -> Response {
+    Response::Granted { fence: fence(index) }
+}
+
+impl Numbered {
+    /// A machine with so many sessions.
+    fn with_sessions(sessions: u64) -> Numbered {
+        let mut numbered = Numbered::default();
+        for number in 1..=sessions {
+            let open =
+                Command::Open { session: session(number), ttl_ms: 1, label: String::new(), owner: String::new() };
+            assert_eq!(numbered.apply(open).0, DONE);
+        }
+        numbered.index = 100;
+        numbered
+    }
+
+    fn apply(&mut self, command: Command) -> (Response, Vec<Event>) {
+        self.index += 1;
+        self.machine.apply(Moment { index: self.index, at_ms: self.index }, command)
+    }
+
+    fn acquire(&mut self, acquire: Acquire) -> Response {
+        self.apply(Command::Acquire(acquire)).0
+    }
+
+    fn share(&mut self, number: u64, delay_ms: u64) -> Response {
+        self.acquire(Acquire { mode: Mode::Shared, delay_ms, ..asking(number, 0) })
+    }
+
+    fn release(&mut self, number: u64, request: u64) -> (Response, Vec<Event>) {
+        self.apply(Command::Release { session: session(number), request, name: name() })
+    }
+
+    fn expire(&mut self, number: u64) -> Vec<Event> {
+        self.apply(Command::Expire { session: session(number) }).1
+    }
+
+    fn holders(&self) -> Vec<u64> {
+        let lock = self.machine.lock(&name(), 0);
+        lock.map_or(Vec::new(), |lock| lock.holders.iter().map(|holder| holder.session.number()).collect())
+    }
+}
+
+#[test]
+fn an_exclusive_lock_is_handed_on_in_the_order_of_arrival() {
+    let mut machine = Numbered::with_sessions(3);
+    assert_eq!(machine.acquire(asking(3, 1)), granted(101));
+    assert_eq!(machine.acquire(asking(1, 1)), Response::Queued { ahead: 1 });
+    assert_eq!(machine.acquire(asking(2, 1)), Response::Queued { ahead: 2 });
+    assert_eq!(machine.release(3, 2).0, DONE);
+    assert_eq!((machine.holders(), machine.acquire(asking(1, 1))), (vec![1], granted(104)));
+    assert_eq!(machine.acquire(asking(2, 1)), Response::Queued { ahead: 1 });
+}
+
+#[test]
+fn who_could_share_the_lock_waits_behind_who_cannot_and_those_let_in_together_share_a_fence() {
+    let mut machine = Numbered::with_sessions(4);
+    assert_eq!(machine.share(1, 0), granted(101));
+    machine.acquire(asking(2, 0));
+    assert_eq!(machine.share(3, 0), Response::Queued { ahead: 2 });
+    assert_eq!(machine.share(4, 0), Response::Queued { ahead: 3 });
+    machine.release(1, 0);
+    assert_eq!(machine.holders(), [2]);
+    machine.release(2, 0);
+    assert_eq!(machine.holders(), [3, 4]);
+    assert_eq!((machine.share(3, 0), machine.share(4, 0)), (granted(106), granted(106)));
+}
+
+#[test]
+fn there_are_as_many_permits_as_those_who_have_one_say() {
+    let mut machine = Numbered::with_sessions(4);
+    let permit = |number, of| Acquire { mode: Mode::Permit { of }, ..asking(number, 0) };
+    machine.acquire(permit(1, 2));
+    machine.acquire(permit(2, 2));
+    assert_eq!(machine.acquire(permit(3, 2)), Response::Queued { ahead: 2 });
+    let other = Refusal::OtherPermits { name: "a".into(), of: 2 };
+    assert_eq!(machine.acquire(permit(4, 3)), Response::Refused(other));
+    (1..=3).for_each(|number| drop(machine.expire(number)));
+    assert!(matches!(machine.acquire(permit(4, 3)), Response::Granted { .. }));
+}
+
+#[test]
+fn a_lock_that_nobody_holds_takes_no_memory_and_its_fences_grow_all_the_same() {
+    let mut machine = Numbered::with_sessions(1);
+    let before = machine.machine.clone();
+    for _ in 0..3 {
+        let Response::Granted { fence: first } = machine.acquire(asking(1, 0)) else { panic!("it is free") };
+        machine.release(1, 0);
+        assert_eq!(machine.machine, before);
+        assert!(first < fence(machine.index));
+    }
+}
+
+#[test]
+fn who_asks_not_to_wait_hears_that_it_is_busy_and_asks_with_another_number() {
+    let mut machine = Numbered::with_sessions(2);
+    let trying = |request| Acquire { wait: false, ..asking(2, request) };
+    machine.acquire(asking(1, 0));
+    assert_eq!(machine.acquire(trying(1)), Response::Busy);
+    machine.release(1, 0);
+    // The answer may have arrived, and whoever asked may have gone on.
+    assert_eq!(machine.acquire(trying(1)), Response::Over);
+    assert!(matches!(machine.acquire(trying(2)), Response::Granted { .. }));
+}
+
+#[test]
+fn a_request_that_was_refused_is_not_granted_later() {
+    let mut machine = Numbered::with_sessions(2);
+    machine.acquire(Acquire { mode: Mode::Permit { of: 2 }, ..asking(1, 0) });
+    let request = Acquire { mode: Mode::Permit { of: 3 }, ..asking(2, 1) };
+    assert!(matches!(machine.acquire(request.clone()), Response::Refused(_)));
+    machine.release(1, 0);
+    assert_eq!(machine.acquire(request), Response::Over);
+}
+
+#[test]
+fn a_release_that_was_refused_does_not_release_a_later_grant() {
+    let mut machine = Numbered::with_sessions(1);
+    assert!(matches!(machine.release(1, 1).0, Response::Refused(Refusal::NotHeld { .. })));
+    machine.acquire(asking(1, 2));
+    assert_eq!(machine.release(1, 1), (DONE, vec![]));
+    assert_eq!(machine.holders(), [1]);
+}
+
+#[test]
+fn what_a_leader_said_since_is_not_undone_by_its_old_request() {
+    let mut machine = Numbered::with_sessions(1);
+    let request = Acquire { value: b"old".to_vec(), ..asking(1, 1) };
+    assert_eq!(machine.acquire(request.clone()), granted(101));
+    let (session, fence) = (session(1), fence(101));
+    machine.apply(Command::Proclaim { session, name: name(), fence, value: b"new".to_vec() });
+    assert_eq!(machine.apply(Command::Acquire(request)), (granted(101), vec![]));
+    assert_eq!(machine.machine.lock(&name(), 0).unwrap().holders[0].value, b"new");
+    // A request that was never made says something new.
+    machine.acquire(Acquire { value: b"newer".to_vec(), ..asking(1, 2) });
+    assert_eq!(machine.machine.lock(&name(), 0).unwrap().holders[0].value, b"newer");
+}
+
+#[test]
+fn nobody_gets_a_lock_before_each_delay_has_ended() {
+    let mut machine = Numbered::with_sessions(3);
+    machine.share(1, 9);
+    machine.share(2, 1);
+    let delayed = |index, delay_ms| Event::Delayed { name: name(), fence: fence(index), delay_ms };
+    assert_eq!(machine.expire(1).last(), Some(&delayed(103, 9)));
+    assert_eq!(machine.expire(2)[2..], [delayed(104, 1), Event::Vacant { name: name() }]);
+    assert_eq!(machine.acquire(asking(3, 0)), Response::Queued { ahead: 0 });
+    let end = |index| Command::EndDelay { name: name(), fence: fence(index) };
+    assert_eq!(machine.apply(end(104)), (DONE, vec![]), "the delay of the other one goes on");
+    assert_eq!(machine.apply(end(104)), (DONE, vec![]), "it ends once");
+    assert_eq!(machine.machine.lock(&name(), 0).unwrap().delay, Some((fence(103), 9)));
+    assert!(matches!(machine.apply(end(103)).1[..], [Event::Granted { .. }]));
+}
+
+#[test]
+fn it_is_told_once_that_a_lock_is_vacant() {
+    let mut machine = Numbered::with_sessions(1);
+    machine.acquire(Acquire { delay_ms: 5, ..asking(1, 0) });
+    assert_eq!(machine.expire(1).last(), Some(&Event::Vacant { name: name() }));
+    let end = Command::EndDelay { name: name(), fence: fence(machine.index) };
+    assert_eq!(machine.apply(end), (DONE, vec![]));
+    assert_eq!(machine.machine.names().len(), 0);
+}
+
+#[test]
+fn force_takes_a_lock_from_all_who_hold_it_and_ends_its_delays() {
+    let mut machine = Numbered::with_sessions(4);
+    machine.share(1, 5);
+    machine.share(2, 0);
+    machine.share(3, 0);
+    machine.acquire(asking(4, 0));
+    machine.expire(1);
+    let force = Command::Force { name: name(), by: "root".into() };
+    assert_eq!(machine.apply(force.clone()).0, DONE);
+    assert_eq!((machine.holders(), machine.machine.delays().count()), (vec![4], 0));
+    assert_eq!(machine.machine.places(session(2)).count(), 0);
+    machine.apply(force.clone());
+    assert!(matches!(machine.apply(force).0, Response::Refused(Refusal::NotHeld { .. })));
+}
+
+#[test]
+fn who_withdraws_gives_up_its_place_but_not_what_it_was_granted() {
+    let mut machine = Numbered::with_sessions(3);
+    let withdraw = |number| Command::Withdraw { session: session(number), name: name() };
+    machine.share(1, 0);
+    machine.acquire(asking(2, 0));
+    machine.share(3, 0);
+    assert_eq!(machine.apply(withdraw(1)), (granted(101), vec![]));
+    assert_eq!(machine.apply(withdraw(2)).0, DONE);
+    assert_eq!(machine.holders(), [1, 3], "who waited behind it can share the lock");
+}
+
+#[test]
+fn a_new_generation_has_larger_fences_even_if_commands_are_numbered_anew() {
+    let mut machine = Numbered::with_sessions(1);
+    machine.apply(Command::Generation);
+    machine.index = 0;
+    assert_eq!(machine.acquire(asking(1, 0)), Response::Granted { fence: Fence::new(1, 1) });
+    assert!(Fence::new(1, 1) > fence((1 << 45) - 1));
+    for _ in 1..Fence::LAST_GENERATION {
+        assert_eq!(machine.apply(Command::Generation).0, DONE);
+    }
+    assert!(matches!(machine.apply(Command::Generation).0, Response::Refused(Refusal::LastGeneration { .. })));
+}
+
+#[test]
+fn everybody_in_a_long_line_knows_how_many_are_ahead() {
+    let mut machine = Numbered::with_sessions(1000);
+    for number in 1..=1000 {
+        let response = machine.acquire(asking(number, 0));
+        assert!(number == 1 || response == Response::Queued { ahead: number - 1 });
+    }
+    (2..=1000).step_by(3).for_each(|number| drop(machine.expire(number)));
+    machine.release(1, 0);
+    for (ahead, number) in (0..).zip((3..=1000).filter(|number| number % 3 != 2)) {
+        let expected = (ahead > 0).then_some(ahead);
+        assert_eq!(machine.machine.ahead_of(session(number), &name()), expected, "session {number}");
+    }
+}
+
+#[test]
+fn one_session_cannot_hold_everything() {
+    let mut machine = Numbered::with_sessions(1);
+    for number in 0..MOST_PLACES {
+        machine.acquire(Acquire { name: Name::lock(number.to_string()), ..asking(1, 0) });
+    }
+    assert!(matches!(machine.acquire(asking(1, 0)), Response::Refused(Refusal::TooMany { .. })));
+}

@@ -1,0 +1,413 @@
+//! The same service written a second time, as naively as possible: three lists, searched from end to end. It can be
+//! given a [`Flaw`], so that it can be shown that the tests see it.
+
+use quorate_server::machine::view::{Holder, LockView, Waiter};
+use quorate_server::machine::{
+    Acquire, Command, Departure, Event, Fence, Mode, Moment, Name, Refusal, Response, SessionId,
+};
+
+use crate::laws::{Seen, Service};
+
+/// What can be wrong with the model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Flaw {
+    /// Who can share the lock with its holders does not wait behind who waits.
+    ReadersOvertake,
+    /// When a session expires, its places in line stay.
+    ExpiryForgetsWaiters,
+    /// Any delay ends when one is to end.
+    AnyDelayEnds,
+    /// A release that is sent again releases again.
+    ReleaseIgnoresNumber,
+    /// A request that is sent again asks again.
+    AcquireIgnoresNumber,
+    /// A request that was refused can be granted later, when it is sent again.
+    RefusalUsesUpNoNumber,
+    /// Fences are counted for each lock, from 1 whenever nobody has held it before.
+    FencesRestart,
+    /// A new generation has the same fences as the one before.
+    GenerationsAreAlike,
+    /// Who loses a lock by force keeps its place.
+    ForceLeavesPlace,
+    /// Nobody is let in when the first in line withdraws.
+    WithdrawalAdmitsNobody,
+    /// Readers get a lock in spite of a delay.
+    ReadersIgnoreDelay,
+    /// There is one permit more than there should be.
+    OnePermitMore,
+    /// A later delay takes the place of an earlier one.
+    LastDelayCounts,
+    /// It is told again that a lock is vacant when its delay ends.
+    VacantTwice,
+    /// A request that is sent again brings back what the holder had said then.
+    OldValueReturns,
+}
+
+impl Flaw {
+    pub(crate) const ALL: [Flaw; 15] = [
+        Flaw::ReadersOvertake,
+        Flaw::ExpiryForgetsWaiters,
+        Flaw::AnyDelayEnds,
+        Flaw::ReleaseIgnoresNumber,
+        Flaw::AcquireIgnoresNumber,
+        Flaw::RefusalUsesUpNoNumber,
+        Flaw::FencesRestart,
+        Flaw::GenerationsAreAlike,
+        Flaw::ForceLeavesPlace,
+        Flaw::WithdrawalAdmitsNobody,
+        Flaw::ReadersIgnoreDelay,
+        Flaw::OnePermitMore,
+        Flaw::LastDelayCounts,
+        Flaw::VacantTwice,
+        Flaw::OldValueReturns,
+    ];
+}
+
+/// The naive service.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Model {
+    flaw: Option<Flaw>,
+    generation: u64,
+    sessions: Vec<Session>,
+    /// Everybody who holds or awaits anything, in the order of arrival.
+    places: Vec<Place>,
+    delays: Vec<(Name, Fence, u64)>,
+}
+
+#[derive(Clone, Debug)]
+struct Session {
+    id: SessionId,
+    label: String,
+    done: Vec<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Place {
+    name: Name,
+    session: SessionId,
+    mode: Mode,
+    delay_ms: u64,
+    value: Vec<u8>,
+    since_ms: u64,
+    fence: Option<Fence>,
+}
+
+impl Model {
+    pub(crate) fn new(flaw: Option<Flaw>) -> Model {
+        Model { flaw, ..Model::default() }
+    }
+
+    fn has(&self, flaw: Flaw) -> bool {
+        self.flaw == Some(flaw)
+    }
+
+    fn session(&mut self, id: SessionId) -> Result<&mut Session, Refusal> {
+        self.sessions.iter_mut().find(|session| session.id == id).ok_or(Refusal::NoSession(id))
+    }
+
+    fn at(&self, name: &Name, is_holder: bool) -> Vec<&Place> {
+        self.places.iter().filter(|place| place.name == *name && place.fence.is_some() == is_holder).collect()
+    }
+
+    fn position(&self, id: SessionId, name: &Name) -> Option<usize> {
+        self.places.iter().position(|place| place.session == id && place.name == *name)
+    }
+
+    fn fence(&self, name: &Name, moment: Moment) -> Fence {
+        if self.has(Flaw::FencesRestart) {
+            let last = self.at(name, true).iter().filter_map(|place| place.fence).max();
+            return Fence::from_number(last.map_or(1, |fence| fence.number() + 1));
+        }
+        let generation = if self.has(Flaw::GenerationsAreAlike) { 0 } else { self.generation };
+        Fence::from_number(generation * (1 << 45) + moment.index)
+    }
+
+    fn fits(&self, name: &Name, mode: Mode) -> bool {
+        let holders = self.at(name, true);
+        let is_delayed = self.delays.iter().any(|(delayed, ..)| delayed == name);
+        if is_delayed && !(self.has(Flaw::ReadersIgnoreDelay) && mode == Mode::Shared) {
+            return false;
+        }
+        let most = match mode {
+            Mode::Exclusive => 1,
+            Mode::Shared => usize::MAX,
+            Mode::Permit { of } => of as usize + usize::from(self.has(Flaw::OnePermitMore)),
+        };
+        holders.len() < most && holders.iter().all(|place| place.mode == mode)
+    }
+
+    fn admit(&mut self, name: &Name, moment: Moment, events: &mut Vec<Event>) {
+        while let Some(next) = self.places.iter().position(|place| place.name == *name && place.fence.is_none()) {
+            if !self.fits(name, self.places[next].mode) {
+                return;
+            }
+            let fence = self.fence(name, moment);
+            let place = &mut self.places[next];
+            let (session, since_ms, value) = (place.session, place.since_ms, place.value.clone());
+            (place.fence, place.since_ms) = (Some(fence), moment.at_ms);
+            events.push(Event::Granted { name: name.clone(), session, fence, since_ms, value });
+        }
+    }
+
+    fn vacate(&mut self, name: &Name, moment: Moment, events: &mut Vec<Event>) {
+        self.admit(name, moment, events);
+        if !self.places.iter().any(|place| place.name == *name) {
+            events.push(Event::Vacant { name: name.clone() });
+        }
+    }
+
+    fn leave(&mut self, position: usize, departure: Departure, moment: Moment, events: &mut Vec<Event>) {
+        let Place { name, session, delay_ms, since_ms, fence, .. } = self.places.remove(position);
+        let Some(fence) = fence else {
+            return events.push(Event::Left { name, session, departure });
+        };
+        events.push(Event::Lost { name: name.clone(), session, fence, departure, since_ms });
+        if departure == Departure::Expired && delay_ms > 0 {
+            if self.has(Flaw::LastDelayCounts) {
+                self.delays.retain(|(delayed, ..)| *delayed != name);
+            }
+            let delay = Fence::from_number(self.generation * (1 << 45) + moment.index);
+            self.delays.push((name.clone(), delay, delay_ms));
+            events.push(Event::Delayed { name, fence: delay, delay_ms });
+        }
+    }
+
+    fn end(&mut self, id: SessionId, departure: Departure, moment: Moment, events: &mut Vec<Event>) -> Answer {
+        self.session(id)?;
+        self.sessions.retain(|session| session.id != id);
+        events.push(Event::Ended { session: id, expired: departure == Departure::Expired });
+        let forgets = departure == Departure::Expired && self.has(Flaw::ExpiryForgetsWaiters);
+        let mine = self.places.iter().filter(|place| place.session == id && !(forgets && place.fence.is_none()));
+        let mut names: Vec<Name> = mine.map(|place| place.name.clone()).collect();
+        names.sort();
+        for name in names {
+            let position = self.position(id, &name).expect("it was found a moment ago");
+            self.leave(position, departure, moment, events);
+            self.vacate(&name, moment, events);
+        }
+        Ok(Response::Done)
+    }
+
+    fn acquire(&mut self, acquire: Acquire, moment: Moment, events: &mut Vec<Event>) -> Answer {
+        let Acquire { session: id, request, name, mode, wait, delay_ms, value } = acquire;
+        let (ignores, lenient) = (self.has(Flaw::AcquireIgnoresNumber), self.has(Flaw::RefusalUsesUpNoNumber));
+        let session = self.session(id)?;
+        let is_known = session.knows(request);
+        if !is_known && !lenient {
+            session.done.push(request);
+        }
+        if let Some(position) = self.position(id, &name) {
+            return self.again(position, mode, value, is_known, events);
+        }
+        if is_known && !ignores {
+            return Ok(Response::Over);
+        }
+        let permits = self.places.iter().filter(|place| place.name == name).find_map(|place| permits_of(place.mode));
+        if let (Some(wanted), Some(of)) = (permits_of(mode), permits)
+            && wanted != of
+        {
+            return Err(Refusal::OtherPermits { name: name.text.to_string(), of });
+        }
+        self.session(id)?.done.push(request);
+        let overtakes = self.has(Flaw::ReadersOvertake) && mode == Mode::Shared;
+        let is_free = (overtakes || self.at(&name, false).is_empty()) && self.fits(&name, mode);
+        if !is_free && !wait {
+            return Ok(Response::Busy);
+        }
+        let ahead = self.places.iter().filter(|place| place.name == name).count() as u64;
+        let place =
+            Place { name: name.clone(), session: id, mode, delay_ms, value, since_ms: moment.at_ms, fence: None };
+        self.places.push(place);
+        if !is_free {
+            events.push(Event::Queued { name, session: id });
+            return Ok(Response::Queued { ahead });
+        }
+        let fence = self.fence(&name, moment);
+        let place = self.places.last_mut().expect("somebody has just come");
+        place.fence = Some(fence);
+        let (since_ms, value) = (place.since_ms, place.value.clone());
+        events.push(Event::Granted { name, session: id, fence, since_ms, value });
+        Ok(Response::Granted { fence })
+    }
+
+    fn again(&mut self, position: usize, mode: Mode, value: Vec<u8>, known: bool, events: &mut Vec<Event>) -> Answer {
+        let keeps_value = known && !self.has(Flaw::OldValueReturns);
+        let place = &mut self.places[position];
+        if place.mode != mode {
+            let refusal = Refusal::OtherMode { name: place.name.text.to_string(), mode: place.mode };
+            return if known { Ok(Response::Over) } else { Err(refusal) };
+        }
+        let (name, session, fence) = (place.name.clone(), place.session, place.fence);
+        if place.value != value && !keeps_value {
+            place.value.clone_from(&value);
+            if let Some(fence) = fence {
+                events.push(Event::Proclaimed { name: name.clone(), session, fence, value });
+            }
+        }
+        let ahead = self.at(&name, true).len()
+            + self.places[..position].iter().filter(|p| p.name == name && p.fence.is_none()).count();
+        Ok(fence.map_or(Response::Queued { ahead: ahead as u64 }, |fence| Response::Granted { fence }))
+    }
+
+    fn withdraw(&mut self, id: SessionId, name: &Name, moment: Moment, events: &mut Vec<Event>) -> Answer {
+        self.session(id)?;
+        let Some(position) = self.position(id, name) else { return Ok(Response::Done) };
+        if let Some(fence) = self.places[position].fence {
+            return Ok(Response::Granted { fence });
+        }
+        self.leave(position, Departure::Withdrawn, moment, events);
+        if !self.has(Flaw::WithdrawalAdmitsNobody) {
+            self.vacate(name, moment, events);
+        }
+        Ok(Response::Done)
+    }
+
+    fn release(&mut self, id: SessionId, request: u64, name: &Name, moment: Moment, events: &mut Vec<Event>) -> Answer {
+        let (ignores, lenient) = (self.has(Flaw::ReleaseIgnoresNumber), self.has(Flaw::RefusalUsesUpNoNumber));
+        let position = self.position(id, name).filter(|&position| self.places[position].fence.is_some());
+        let session = self.session(id)?;
+        if session.knows(request) && !ignores {
+            return Ok(Response::Done);
+        }
+        if position.is_some() || !lenient {
+            session.done.push(request);
+        }
+        let position = position.ok_or_else(|| Refusal::NotHeld { name: name.text.to_string() })?;
+        self.leave(position, Departure::Released, moment, events);
+        self.vacate(name, moment, events);
+        Ok(Response::Done)
+    }
+
+    fn force(&mut self, name: &Name, by: String, moment: Moment, events: &mut Vec<Event>) -> Answer {
+        let mut holders: Vec<_> = self.at(name, true).iter().map(|place| place.session).collect();
+        if holders.is_empty() && !self.delays.iter().any(|(delayed, ..)| delayed == name) {
+            return Err(Refusal::NotHeld { name: name.text.to_string() });
+        }
+        events.push(Event::Forced { name: name.clone(), by });
+        self.delays.retain(|(delayed, ..)| delayed != name);
+        holders.sort();
+        for &holder in &holders {
+            let position = self.position(holder, name).expect("it was found a moment ago");
+            let place = self.places[position].clone();
+            self.leave(position, Departure::Forced, moment, events);
+            if self.has(Flaw::ForceLeavesPlace) {
+                self.places.push(place);
+            }
+        }
+        if holders.is_empty() {
+            self.admit(name, moment, events);
+        } else {
+            self.vacate(name, moment, events);
+        }
+        Ok(Response::Done)
+    }
+
+    fn end_delay(&mut self, name: &Name, fence: Fence, moment: Moment, events: &mut Vec<Event>) -> Answer {
+        let before = self.delays.len();
+        let any = self.has(Flaw::AnyDelayEnds);
+        self.delays.retain(|(delayed, delay, _)| delayed != name || (*delay != fence && !any));
+        if self.delays.len() < before {
+            if self.has(Flaw::VacantTwice) {
+                self.vacate(name, moment, events);
+            }
+            self.admit(name, moment, events);
+        }
+        Ok(Response::Done)
+    }
+
+    fn proclaim(&mut self, id: SessionId, name: Name, fence: Fence, value: Vec<u8>, events: &mut Vec<Event>) -> Answer {
+        self.session(id)?;
+        let position = self.position(id, &name).filter(|&position| self.places[position].fence == Some(fence));
+        let position = position.ok_or_else(|| Refusal::NotHeld { name: name.text.to_string() })?;
+        self.places[position].value.clone_from(&value);
+        events.push(Event::Proclaimed { name, session: id, fence, value });
+        Ok(Response::Done)
+    }
+}
+
+type Answer = Result<Response, Refusal>;
+
+fn permits_of(mode: Mode) -> Option<u32> {
+    match mode {
+        Mode::Permit { of } => Some(of),
+        Mode::Exclusive | Mode::Shared => None,
+    }
+}
+
+impl Session {
+    fn knows(&self, request: u64) -> bool {
+        let last = self.done.iter().copied().max().unwrap_or(0);
+        request > 0 && (self.done.contains(&request) || request + 64 <= last)
+    }
+}
+
+impl Service for Model {
+    fn apply(&mut self, moment: Moment, command: Command) -> (Response, Vec<Event>) {
+        let mut events = Vec::new();
+        let answer = match command {
+            Command::Open { session: id, label, .. } => match self.session(id) {
+                Ok(_) => Err(Refusal::SessionExists(id)),
+                Err(_) => {
+                    self.sessions.push(Session { id, label, done: Vec::new() });
+                    events.push(Event::Opened { session: id });
+                    Ok(Response::Done)
+                }
+            },
+            Command::Close { session } => self.end(session, Departure::Closed, moment, &mut events),
+            Command::Expire { session } => self.end(session, Departure::Expired, moment, &mut events),
+            Command::Acquire(acquire) => self.acquire(acquire, moment, &mut events),
+            Command::Withdraw { session, name } => self.withdraw(session, &name, moment, &mut events),
+            Command::Release { session, request, name } => self.release(session, request, &name, moment, &mut events),
+            Command::Force { name, by } => self.force(&name, by, moment, &mut events),
+            Command::EndDelay { name, fence } => self.end_delay(&name, fence, moment, &mut events),
+            Command::Proclaim { session, name, fence, value } => {
+                self.proclaim(session, name, fence, value, &mut events)
+            }
+            Command::Generation => {
+                self.generation += 1;
+                Ok(Response::Done)
+            }
+        };
+        (answer.unwrap_or_else(Response::Refused), events)
+    }
+
+    fn seen(&self) -> Seen {
+        let label = |id: SessionId| {
+            let session = self.sessions.iter().find(|session| session.id == id);
+            session.map_or_else(String::new, |session| session.label.clone())
+        };
+        let mut sessions: Vec<_> = self.sessions.iter().map(|session| (session.id, Vec::new())).collect();
+        sessions.sort();
+        for (id, places) in &mut sessions {
+            places.extend(self.places.iter().filter(|place| place.session == *id).map(|place| place.name.clone()));
+            places.sort();
+        }
+        let mut names: Vec<_> = self.places.iter().map(|place| &place.name).collect();
+        names.extend(self.delays.iter().map(|(name, ..)| name));
+        names.sort();
+        names.dedup();
+        let lock = |name: &Name| {
+            let holder = |place: &&Place| Holder {
+                session: place.session,
+                label: label(place.session),
+                fence: place.fence.expect("who holds has a fence"),
+                mode: place.mode,
+                since_ms: place.since_ms,
+                value: place.value.clone(),
+            };
+            let waiter = |place: &&Place| Waiter {
+                session: place.session,
+                label: label(place.session),
+                mode: place.mode,
+                since_ms: place.since_ms,
+            };
+            let mut holders: Vec<_> = self.at(name, true).iter().map(holder).collect();
+            holders.sort_by_key(|holder| holder.session);
+            let waiters: Vec<_> = self.at(name, false).iter().map(waiter).collect();
+            let delays = self.delays.iter().filter(|(delayed, ..)| delayed == name);
+            let delay = delays.map(|&(_, fence, delay_ms)| (fence, delay_ms)).max_by_key(|&(fence, ms)| (ms, fence));
+            LockView { holders, waiting: waiters.len() as u64, waiters, delay }
+        };
+        Seen { sessions, locks: names.into_iter().map(|name| (name.clone(), lock(name))).collect() }
+    }
+}
