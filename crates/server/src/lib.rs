@@ -5,6 +5,7 @@
 
 pub mod api;
 pub mod engine;
+pub mod etcd;
 pub mod machine;
 pub mod node;
 pub mod raft;

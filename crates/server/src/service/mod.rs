@@ -108,6 +108,15 @@ pub struct Opened {
     pub index: u64,
 }
 
+/// What was asked for was granted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Obtained {
+    /// The number of the grant.
+    pub fence: Fence,
+    /// Whether it came after a wait. This node was told of it then by what it applied, which may be a little behind.
+    pub has_waited: bool,
+}
+
 /// What a node does for clients.
 #[derive(Debug)]
 pub struct Service<E> {
@@ -190,10 +199,20 @@ impl<E: Engine> Service<E> {
         wait_until: Option<Instant>,
         deadline: Instant,
     ) -> Result<Fence, ServiceError> {
+        Ok(self.obtain(acquire, wait_until, deadline).await?.fence)
+    }
+
+    /// Like [`Service::acquire`], and says whether it had to wait.
+    pub async fn obtain(
+        &self,
+        acquire: Acquire,
+        wait_until: Option<Instant>,
+        deadline: Instant,
+    ) -> Result<Obtained, ServiceError> {
         let (session, name) = (acquire.session, acquire.name.clone());
         let mut ticket = self.desk.waiters.register(session, &name);
         match self.submit(Command::Acquire(acquire), deadline).await?.response {
-            Response::Granted { fence } => return Ok(fence),
+            Response::Granted { fence } => return Ok(Obtained { fence, has_waited: false }),
             Response::Queued { .. } => {}
             Response::Busy => return Err(ServiceError::Busy),
             Response::Over => return Err(ServiceError::Over),
@@ -204,11 +223,14 @@ impl<E: Engine> Service<E> {
             None => ticket.fate().await,
             Some(until) => match timeout_at(until.into(), ticket.fate()).await {
                 Ok(fate) => fate,
-                Err(_) => return self.give_up(session, name).await,
+                Err(_) => {
+                    let fence = self.give_up(session, name).await?;
+                    return Ok(Obtained { fence, has_waited: true });
+                }
             },
         };
         match fate {
-            Fate::Granted(fence) => Ok(fence),
+            Fate::Granted(fence) => Ok(Obtained { fence, has_waited: true }),
             Fate::Gone(departure) => Err(ServiceError::Gone(departure.into())),
         }
     }

@@ -1,0 +1,111 @@
+//! What clients of etcd speak: its leases, locks and elections over gRPC, on the same wire.
+//!
+//! A lease is a session, a lock is a lock, an election is an election; a key is a place in line. `header.revision` and
+//! `LeaderKey.rev` of a grant are its fence, so a client that passes the revision on to what it protects is fenced.
+//! Of other answers, the revision is the number of the command that was done or taken into account.
+//!
+//! Where etcd is at fault, the words on the wire are its own, and what happens is not:
+//!
+//! - *Nobody is told that it holds a lock or leads after its lease has died.* After a wait, the cluster is asked once
+//!   more before the client is told. etcd does so for locks only; a dead candidate is told that it was elected.
+//! - *A call that is cancelled leaves nothing behind*, and neither does one whose answer could not be delivered: its
+//!   place in line is given up, and so is what it was granted meanwhile. See [`claim`].
+//! - *A call without a lease waits as long as it likes.* Its session lasts 60 s, as etcd's does, but is kept alive for
+//!   as long as the call waits, has its full time when the lock is granted, and ends with the lock.
+//! - *Who observes an election is told that nobody leads any more*, by an answer without `kv`; etcd says nothing. A
+//!   client that takes no notice of it has lost nothing.
+//! - *A lease of one second lasts one second*; etcd's last two at least. Shorter ones are raised to one second.
+//! - *Locks and elections of the same name have nothing to do with each other.* In etcd they are the same keys.
+//!
+//! What stays as it is in etcd: unlocking asks for the key and not for the holder, and unlocking what is not locked is
+//! no error; nor is resigning what one does not lead. A waiter's key can be unlocked, too, which ends its wait.
+
+mod claim;
+mod delivery;
+mod election;
+mod key;
+mod lease;
+mod lock;
+mod metadata;
+mod observe;
+mod obtain;
+mod status;
+mod wire;
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::middleware::map_response;
+use tonic::Status;
+use tonic::metadata::MetadataMap;
+use tonic::service::Routes;
+
+use crate::engine::{Engine, Leadership};
+use crate::service::Service;
+use claim::Claims;
+use wire::etcdserverpb::ResponseHeader;
+use wire::etcdserverpb::lease_server::LeaseServer;
+use wire::v3electionpb::election_server::ElectionServer;
+use wire::v3lockpb::lock_server::LockServer;
+
+/// How long a request that does not wait for anybody may take.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// What is larger is not read: more than the longest name and the longest value together.
+const LARGEST_MESSAGE: usize = 256 * 1024;
+
+/// Who answers, as the header of every answer says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// The cluster's number.
+    pub cluster_id: u64,
+    /// This node's number.
+    pub member_id: u64,
+}
+
+/// The addresses of etcd's services. There is no fallback, so they can be merged with others.
+pub fn routes<E: Engine>(service: Arc<Service<E>>, identity: Identity) -> Router {
+    let etcd = Arc::new(Etcd { service, identity, claims: Arc::default() });
+    let lease = LeaseServer::from_arc(Arc::clone(&etcd)).max_decoding_message_size(LARGEST_MESSAGE);
+    let lock = LockServer::from_arc(Arc::clone(&etcd)).max_decoding_message_size(LARGEST_MESSAGE);
+    let election = ElectionServer::from_arc(etcd).max_decoding_message_size(LARGEST_MESSAGE);
+    let routes = Routes::from(Router::new()).add_service(lease).add_service(lock).add_service(election);
+    routes.into_axum_router().layer(map_response(delivery::watch::<E>))
+}
+
+/// What the services share.
+struct Etcd<E> {
+    service: Arc<Service<E>>,
+    identity: Identity,
+    claims: Arc<Claims>,
+}
+
+impl<E> Clone for Etcd<E> {
+    fn clone(&self) -> Etcd<E> {
+        Etcd { service: Arc::clone(&self.service), identity: self.identity, claims: Arc::clone(&self.claims) }
+    }
+}
+
+impl<E: Engine> Etcd<E> {
+    fn header(&self, revision: u64) -> Option<ResponseHeader> {
+        let Identity { cluster_id, member_id } = self.identity;
+        let raft_term = self.service.engine().leadership().borrow().term;
+        Some(ResponseHeader { cluster_id, member_id, revision: key::signed(revision), raft_term })
+    }
+
+    /// Refuses what is to be done only if somebody leads the cluster.
+    fn check_leader(&self, metadata: &MetadataMap) -> Result<(), Status> {
+        if metadata::requires_leader(metadata) && !has_leader(&self.service.engine().leadership().borrow()) {
+            return Err(status::no_leader());
+        }
+        Ok(())
+    }
+}
+
+fn has_leader(leadership: &Leadership) -> bool {
+    leadership.is_here || leadership.leader.is_some()
+}
+
+fn soon() -> Instant {
+    Instant::now() + PATIENCE
+}

@@ -1,0 +1,113 @@
+//! What the tests need: a server to speak to, names that nobody else uses, and errors as they came over the wire.
+//!
+//! The server is the one at `QUORATE_ENDPOINT` (`http://127.0.0.1:2379`), or the program `QUORATE_BIN`, which is started
+//! for each test with the arguments in `QUORATE_ARGUMENTS` (`serve`, if there are none), and says on a line of its
+//! output that it is `listening on` an address.
+
+use std::fmt::Debug;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use etcd_client::{Client, Error, LeaseTimeToLiveOptions};
+use tokio::time::{Instant, sleep, timeout};
+pub use tonic::Code;
+
+/// What takes longer does not happen.
+pub const LONG: Duration = Duration::from_secs(10);
+/// What has not happened by then is taken not to happen.
+pub const SHORT: Duration = Duration::from_millis(300);
+
+/// A server, until it is dropped.
+#[derive(Debug)]
+pub struct Server {
+    endpoint: String,
+    child: Option<Child>,
+}
+
+impl Server {
+    /// The server that the environment names.
+    pub fn start() -> Server {
+        if let Ok(endpoint) = std::env::var("QUORATE_ENDPOINT") {
+            return Server { endpoint, child: None };
+        }
+        let program = std::env::var("QUORATE_BIN").expect("set QUORATE_ENDPOINT or QUORATE_BIN");
+        let arguments = std::env::var("QUORATE_ARGUMENTS").unwrap_or_else(|_| "serve".to_string());
+        let arguments = arguments.split_whitespace();
+        let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+        let output = BufReader::new(child.stdout.take().expect("its output is piped"));
+        let mut lines = output.lines().map(|line| line.expect("it writes text"));
+        let address = lines.find_map(|line| {
+            let (_, rest) = line.split_once("listening on ")?;
+            Some(rest.split_whitespace().next()?.trim_start_matches("http://").to_string())
+        });
+        // Whatever it says from now on is thrown away, so that it never waits to say it.
+        std::thread::spawn(move || lines.for_each(drop));
+        Server { endpoint: format!("http://{}", address.expect("it says where it listens")), child: Some(child) }
+    }
+
+    /// A client with a connection of its own.
+    pub async fn client(&self) -> Client {
+        Client::connect([&self.endpoint], None).await.expect("the server can be reached")
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        if let Some(child) = &mut self.child {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// A name that nobody else uses, on whichever server.
+pub fn name(what: &str) -> String {
+    static NAMES: AtomicU64 = AtomicU64::new(0);
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later than 1970").as_nanos();
+    format!("tests/{what}/{now:x}-{}", NAMES.fetch_add(1, Ordering::Relaxed))
+}
+
+/// A lease that lasts longer than any test.
+pub async fn lease(client: &mut Client) -> i64 {
+    client.lease_grant(120, None).await.expect("a lease is granted").id()
+}
+
+/// The key of a place.
+pub fn key(name: &str, lease: i64) -> Vec<u8> {
+    format!("{name}/{lease:x}").into_bytes()
+}
+
+/// What a lease holds or awaits.
+pub async fn keys(client: &mut Client, lease: i64) -> Vec<Vec<u8>> {
+    let options = LeaseTimeToLiveOptions::new().with_keys();
+    client.lease_time_to_live(lease, Some(options)).await.expect("the lease is looked at").keys().to_vec()
+}
+
+/// Waits until a lease holds or awaits so many things.
+pub async fn until_places(client: &mut Client, lease: i64, places: usize) {
+    let began = Instant::now();
+    while keys(client, lease).await.len() != places {
+        assert!(began.elapsed() < LONG, "lease {lease:x} never held or awaited {places}");
+        sleep(Duration::from_millis(5)).await;
+    }
+}
+
+/// Has it that something happens in time.
+pub async fn in_time<T>(future: impl Future<Output = T>) -> T {
+    timeout(LONG, future).await.expect("it happens in time")
+}
+
+/// The code and the text of an error, as they came over the wire.
+pub fn refusal<T: Debug>(result: Result<T, Error>) -> (Code, String) {
+    match result.expect_err("it is refused") {
+        Error::GRpcStatus(status) => (status.code(), status.message().to_string()),
+        other => panic!("{other} did not come over the wire"),
+    }
+}
+
+/// A code and a text, to compare a refusal with.
+pub fn said(code: Code, text: &str) -> (Code, String) {
+    (code, text.to_string())
+}
