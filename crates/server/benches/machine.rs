@@ -21,7 +21,7 @@ impl Numbered {
 
     fn open(&mut self, number: u64) {
         let (label, owner) = (String::from("worker"), String::from("team"));
-        self.apply(Command::Open { session: session(number), ttl_ms: 10_000, label, owner });
+        self.apply(Command::Open { session: session(number), ttl_ms: 10_000, label, owner, transient: false });
     }
 
     fn apply(&mut self, command: Command) {

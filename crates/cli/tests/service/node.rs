@@ -31,7 +31,8 @@ fn a_node_stops_cleanly_and_refuses_anothers_data() {
     let mut node = Served::start(directory.path(), &[]);
     node.signal("TERM");
     assert_eq!(node.wait(), Some(0));
-    let other = quorate("", &["serve", "--listen", "127.0.0.1:0", "--node", "2", "--data", directory.path().to_str().unwrap()]);
+    let other =
+        quorate("", &["serve", "--listen", "127.0.0.1:0", "--node", "2", "--data", directory.path().to_str().unwrap()]);
     assert_eq!(other.status.code(), Some(1));
     assert!(String::from_utf8_lossy(&other.stderr).contains("belongs to node 1"));
     let open = quorate("", &["serve", "--listen", "0.0.0.0:0", "--data", directory.path().to_str().unwrap()]);
@@ -79,7 +80,10 @@ fn a_command_is_stopped_when_the_lock_is_lost() {
     let mut node = Served::start(directory.path(), &[]);
     let address = node.address.clone();
     let run = std::thread::spawn(move || {
-        quorate(&address, &["lock", "job", "--ttl", "1s", "--", "sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"])
+        quorate(
+            &address,
+            &["lock", "job", "--ttl", "1s", "--", "sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"],
+        )
     });
     eventually("the grant", || (node.get("/v1/locks/job").1["holders"][0]["fence"].is_u64()).then_some(()));
     node.kill();

@@ -112,7 +112,8 @@ pub(crate) fn try_request(address: &str, method: &str, path: &str, body: &str) -
     } else {
         body.to_string()
     };
-    let value = if body.trim().is_empty() { Value::Null } else { serde_json::from_str(&body).map_err(|_| invalid())? };
+    let value =
+        if body.trim().is_empty() { Value::Null } else { serde_json::from_str(&body).map_err(|_| invalid())? };
     Ok((status, value))
 }
 

@@ -37,8 +37,13 @@ impl Numbered {
     fn with_sessions(sessions: u64) -> Numbered {
         let mut numbered = Numbered::default();
         for number in 1..=sessions {
-            let open =
-                Command::Open { session: session(number), ttl_ms: 1, label: String::new(), owner: String::new() };
+            let open = Command::Open {
+                session: session(number),
+                ttl_ms: 1,
+                label: String::new(),
+                owner: String::new(),
+                transient: false,
+            };
             assert_eq!(numbered.apply(open).0, DONE);
         }
         numbered.index = 100;

@@ -126,7 +126,7 @@ impl Told {
 
     fn event(&mut self, event: &Event, seen: &Seen, told_vacant: &mut Vec<Name>) -> Result<(), Broken> {
         match event {
-            Event::Opened { session } => demand(self.sessions.insert(*session), "a session is opened once"),
+            Event::Opened { session, .. } => demand(self.sessions.insert(*session), "a session is opened once"),
             Event::Ended { session, .. } => demand(self.sessions.remove(session), "who ends has been there"),
             Event::Queued { name, session } => {
                 self.lock(name).line.push(*session);

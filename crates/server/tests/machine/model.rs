@@ -345,11 +345,11 @@ impl Service for Model {
     fn apply(&mut self, moment: Moment, command: Command) -> (Response, Vec<Event>) {
         let mut events = Vec::new();
         let answer = match command {
-            Command::Open { session: id, label, .. } => match self.session(id) {
+            Command::Open { session: id, ttl_ms, label, .. } => match self.session(id) {
                 Ok(_) => Err(Refusal::SessionExists(id)),
                 Err(_) => {
                     self.sessions.push(Session { id, label, done: Vec::new() });
-                    events.push(Event::Opened { session: id });
+                    events.push(Event::Opened { session: id, ttl_ms });
                     Ok(Response::Done)
                 }
             },

@@ -107,7 +107,13 @@ impl Director {
             Step::Open(slot) => {
                 self.lives[slot as usize] += 1;
                 let session = self.session(slot);
-                Command::Open { session, ttl_ms: 10, label: format!("slot {slot}"), owner: "me".into() }
+                Command::Open {
+                    session,
+                    ttl_ms: 10,
+                    label: format!("slot {slot}"),
+                    owner: "me".into(),
+                    transient: false,
+                }
             }
             Step::Close(slot) => Command::Close { session: self.session(slot) },
             Step::Expire(slot) => Command::Expire { session: self.session(slot) },

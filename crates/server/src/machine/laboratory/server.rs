@@ -61,7 +61,7 @@ impl Server {
         let answer = match *message {
             Message::Open(session) => {
                 let (label, owner) = (String::new(), String::new());
-                let open = Command::Open { session, ttl_ms: terms.lease, label, owner };
+                let open = Command::Open { session, ttl_ms: terms.lease, label, owner, transient: false };
                 if self.apply(open, effects) == Response::Done {
                     effects.set_timer(Timer::Expire(session), terms.session()..=terms.session());
                 }
