@@ -55,11 +55,8 @@ impl Log {
                 tracing::warn!(file = name, bytes = size - left, "cut off a record that a crash had torn");
             }
         }
-        let log = Log {
-            log: Arc::new(Mutex::new(Some(log))),
-            times,
-            acknowledges_early: switches::acknowledges_early(),
-        };
+        let log =
+            Log { log: Arc::new(Mutex::new(Some(log))), times, acknowledges_early: switches::acknowledges_early() };
         if log.acknowledges_early {
             log.sync_late();
         }

@@ -182,11 +182,8 @@ impl Inner {
             return Err(MemberError::Last { node });
         }
         let nodes = BTreeSet::from([node]);
-        let change = if voters.contains(&node) {
-            ChangeMembers::RemoveVoters(nodes)
-        } else {
-            ChangeMembers::RemoveNodes(nodes)
-        };
+        let change =
+            if voters.contains(&node) { ChangeMembers::RemoveVoters(nodes) } else { ChangeMembers::RemoveNodes(nodes) };
         self.change(change).await?;
         let left = self.members();
         self.links.retain(|id| left.iter().any(|member| member.node == id));

@@ -198,6 +198,8 @@ pub enum StartError {
         address: String,
     },
     /// The timing makes no sense.
-    #[error("the heartbeat must be less than half of the shortest election timeout, and that less than the longest: {0:?}")]
+    #[error(
+        "the heartbeat must be less than half of the shortest election timeout, and that less than the longest: {0:?}"
+    )]
     Timing(Timing),
 }

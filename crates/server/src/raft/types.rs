@@ -85,8 +85,7 @@ impl Batch {
     pub(super) fn new(version: u8, at_ms: u64, commands: &[Vec<u8>]) -> Batch {
         let mut bytes = Vec::with_capacity(16 + commands.iter().map(Vec::len).sum::<usize>());
         bytes.push(version);
-        let mut bytes =
-            postcard::to_extend(&(at_ms, commands.len()), bytes).expect("two numbers can be written down");
+        let mut bytes = postcard::to_extend(&(at_ms, commands.len()), bytes).expect("two numbers can be written down");
         for command in commands {
             bytes.extend_from_slice(command);
         }

@@ -102,12 +102,14 @@ pub(crate) struct Cluster {
 impl Cluster {
     /// These nodes begin together.
     pub(crate) async fn begin(ids: impl IntoIterator<Item = NodeId>, change: impl Fn(&mut Settings)) -> Cluster {
-        let mut cluster = Cluster { settings: BTreeMap::new(), nodes: BTreeMap::new(), disks: TemporaryDirectory::new() };
+        let mut cluster =
+            Cluster { settings: BTreeMap::new(), nodes: BTreeMap::new(), disks: TemporaryDirectory::new() };
         for id in ids {
             let settings = cluster.prepare(id);
             cluster.settings.insert(id, settings);
         }
-        let first: BTreeMap<_, _> = cluster.settings.iter().map(|(id, settings)| (*id, settings.address.clone())).collect();
+        let first: BTreeMap<_, _> =
+            cluster.settings.iter().map(|(id, settings)| (*id, settings.address.clone())).collect();
         for settings in cluster.settings.values_mut() {
             settings.first_members = first.clone();
             change(settings);
@@ -200,10 +202,8 @@ impl Cluster {
             let replica = self.replica(*id);
             (replica.status().commands, replica.look(|machine| machine.digest()))
         };
-        until("all have applied as much as the leader", || {
-            self.nodes.keys().all(|id| seen(id).0 == seen(&leader).0)
-        })
-        .await;
+        until("all have applied as much as the leader", || self.nodes.keys().all(|id| seen(id).0 == seen(&leader).0))
+            .await;
         let expected = seen(&leader);
         for id in self.nodes.keys() {
             assert_eq!(seen(id), expected, "node {id} differs from the leader {leader}");
