@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 use super::Inner;
-use super::types::{NEWEST_VERSION, SnapshotMeta, Vote};
+use super::types::{LogId, NEWEST_VERSION, SnapshotMeta, Vote};
 use super::wire::{self, Hello, PROTOCOL, Refused, Reply, Request, SnapshotPart, Welcome};
 use crate::engine::NodeId;
 
@@ -144,7 +144,7 @@ impl Inner {
     /// Takes a part of a snapshot; with the last one, installs it.
     async fn receive(&self, from: NodeId, part: SnapshotPart) -> Result<Vote, String> {
         let SnapshotPart { vote, meta, offset, bytes, is_last } = part;
-        if !wire::is_sound_vote(&vote) || !wire::is_sound_id(meta.last_log_id.as_ref()) {
+        if !wire::is_sound_vote(&vote) || !vote.is_committed() || !wire::is_sound_id(meta.last_log_id.as_ref()) {
             return Err("this snapshot makes no sense".into());
         }
         let mut receiving = self.receiving.lock().await;
@@ -173,7 +173,8 @@ impl Inner {
     }
 
     /// The leader steps aside for a successor. openraft lets nobody vote while a leader's lease lasts; raising the vote
-    /// to the successor's, as a granted vote would, ends the lease. A vote may always be raised.
+    /// to the successor's, as a granted vote would, ends the lease. A vote may always be raised. openraft does so when
+    /// it is sent entries; these follow one that is nowhere, so nothing else comes of them.
     pub(super) async fn succeed(&self, term: u64, successor: NodeId) -> Result<(), String> {
         let current = self.raft.server_metrics().borrow().vote.leader_id().term;
         if current.checked_add(1) != Some(term) {
@@ -183,7 +184,8 @@ impl Inner {
             return self.raft.trigger().elect().await.map_err(|error| error.to_string());
         }
         let vote = Vote::new(term, successor);
-        let raise = AppendEntriesRequest { vote, prev_log_id: None, entries: Vec::new(), leader_commit: None };
+        let nowhere = LogId::new(openraft::CommittedLeaderId::new(term, successor), wire::LARGEST);
+        let raise = AppendEntriesRequest { vote, prev_log_id: Some(nowhere), entries: Vec::new(), leader_commit: None };
         self.raft.append_entries(raise).await.map(drop).map_err(|error| error.to_string())
     }
 }

@@ -15,7 +15,7 @@ use tokio::sync::watch;
 
 use super::sealed::{self, Damage, Kind};
 use super::types::{Batch, Entry, LogId, Membership, NEWEST_VERSION, RandomId, SnapshotMeta, StorageError};
-use super::types::{StorageIOError, Types};
+use super::types::{StorageIOError, Types, Unreadable};
 use super::{SNAPSHOT, StartError};
 use crate::engine::{Applied, Listener, NodeId};
 use crate::machine::{Machine, Moment};
@@ -57,7 +57,7 @@ impl State {
         self.known.extend(members.collect::<Vec<_>>());
     }
 
-    fn apply(&mut self, entry: Entry, listener: &dyn Listener) -> Result<Vec<Applied>, StorageError> {
+    fn apply(&mut self, entry: Entry, listener: &dyn Listener) -> Result<Vec<Applied>, Unreadable> {
         self.applied = Some(entry.log_id);
         match entry.payload {
             EntryPayload::Blank => Ok(Vec::new()),
@@ -66,18 +66,11 @@ impl State {
                 self.note_members();
                 Ok(Vec::new())
             }
-            EntryPayload::Normal(batch) => self.apply_batch(&batch, listener).map_err(|error| {
-                tracing::error!("{error}");
-                StorageIOError::apply(entry.log_id, AnyError::new(&error)).into()
-            }),
+            EntryPayload::Normal(batch) => self.apply_batch(&batch, listener),
         }
     }
 
-    fn apply_batch(
-        &mut self,
-        batch: &Batch,
-        listener: &dyn Listener,
-    ) -> Result<Vec<Applied>, super::types::Unreadable> {
+    fn apply_batch(&mut self, batch: &Batch, listener: &dyn Listener) -> Result<Vec<Applied>, Unreadable> {
         let (at_ms, commands) = batch.read()?;
         let mut applied = Vec::with_capacity(commands.len());
         for command in commands {
@@ -197,7 +190,12 @@ impl RaftStateMachine<Types> for Store {
         I::IntoIter: OptionalSend,
     {
         let listener = &*self.0.listener;
-        self.0.change(|state| entries.into_iter().map(|entry| state.apply(entry, listener)).collect())
+        let applied: Result<_, Unreadable> =
+            self.0.change(|state| entries.into_iter().map(|entry| state.apply(entry, listener)).collect());
+        applied.map_err(|unreadable| {
+            tracing::error!("{unreadable}");
+            StorageIOError::write_state_machine(AnyError::new(&unreadable)).into()
+        })
     }
 
     async fn get_snapshot_builder(&mut self) -> Builder {

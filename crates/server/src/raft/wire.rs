@@ -177,7 +177,7 @@ impl From<Appended> for AppendEntriesResponse<NodeId> {
 }
 
 /// No cluster lives so long. Numbers below it can be counted up without care.
-const LARGEST: u64 = 1 << 62;
+pub(super) const LARGEST: u64 = 1 << 62;
 
 /// Whether a vote could be somebody's.
 pub(super) fn is_sound_vote(vote: &Vote) -> bool {
@@ -197,7 +197,8 @@ pub(super) fn is_sound(request: &AppendEntriesRequest<Types>) -> bool {
         None => next.index == 0,
     };
     let mut before = request.prev_log_id.as_ref();
-    let numbers = is_sound_vote(&request.vote) && is_sound_id(before) && is_sound_id(request.leader_commit.as_ref());
+    let is_leader = is_sound_vote(&request.vote) && request.vote.is_committed();
+    let numbers = is_leader && is_sound_id(before) && is_sound_id(request.leader_commit.as_ref());
     numbers
         && request.entries.iter().all(|entry| {
             let is_sound = consecutive(before, &entry.log_id) && is_sound_id(Some(&entry.log_id)) && has_voters(entry);
