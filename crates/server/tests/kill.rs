@@ -30,6 +30,7 @@ async fn child() {
             ttl_ms: 1,
             label: String::new(),
             owner: String::new(),
+            transient: false,
         };
         replica.submit(open).await.unwrap();
         println!("acknowledged {session}");

@@ -13,10 +13,10 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::api;
 use crate::engine::NodeId;
-use crate::raft::{Replica, Settings, StartError, Timing};
+use crate::raft::{RandomId, Replica, Settings, StartError, Timing};
 use crate::service::{Desk, Service};
+use crate::{api, etcd};
 
 /// What a node is told to start.
 #[derive(Clone, Debug)]
@@ -84,7 +84,12 @@ impl Node {
         let replica = Replica::start(settings).await?;
         let service = Service::start(replica.clone(), desk);
         answerer.begin(&service);
-        let routes = Router::new().merge(api::routes(Arc::clone(&service))).merge(peer::routes(replica));
+        let identity =
+            etcd::Identity { cluster_id: replica.status().cluster.map_or(0, RandomId::short), member_id: node };
+        let routes = Router::new()
+            .merge(api::routes(Arc::clone(&service)))
+            .merge(etcd::routes(Arc::clone(&service), identity))
+            .merge(peer::routes(replica));
         let stopping = CancellationToken::new();
         let accepting = tokio::spawn(accept::accept(listener, routes, stopping.clone()));
         Ok(Node { service, address, stopping, accepting })

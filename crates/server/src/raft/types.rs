@@ -41,6 +41,11 @@ impl RandomId {
         let half = |salt: u8| u128::from(RandomState::new().hash_one((salt, std::time::SystemTime::now())));
         RandomId(half(0) << 64 | half(1))
     }
+
+    /// Half of it, for those who have no room for more.
+    pub fn short(self) -> u64 {
+        self.0 as u64
+    }
 }
 
 impl fmt::Display for RandomId {
