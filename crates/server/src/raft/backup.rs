@@ -53,7 +53,7 @@ pub async fn restore(directory: &Path, node: NodeId, address: &str, backup: &[u8
     state.membership = Membership::new(state.applied, alone);
     state.known = BTreeMap::from([(node, identity.data)]);
     // Entries are ordered by term: those to come must be later than those that the backup covers.
-    let log = Log::open(&directory.join(LOG), Arc::new(SyncTimes::default())).map_err(RestoreError::Log)?;
+    let log = Log::open(&directory.join(LOG), node, Arc::new(SyncTimes::default())).map_err(RestoreError::Log)?;
     log.promise(Vote::new(last.leader_id.term, node)).await?;
     log.close();
     sealed::replace(&directory.join(SNAPSHOT), &state.to_bytes())?;

@@ -19,6 +19,7 @@ use super::record::{Payload, Position, Promise, Records, Synced, Waiting};
 use super::status::SyncTimes;
 use super::types::{Entry, LogId, StorageError, StorageIOError, Types, Vote};
 use super::{StartError, switches};
+use crate::engine::NodeId;
 
 /// A file of the log is closed when it has grown to this; what a snapshot covers is deleted by whole files.
 const FILE_BYTES: usize = 16 << 20;
@@ -33,6 +34,7 @@ const LATE: Duration = Duration::from_millis(500);
 #[derive(Clone)]
 pub(super) struct Log {
     log: Arc<Mutex<Option<RaftLog<Records>>>>,
+    node: NodeId,
     times: Arc<SyncTimes>,
     acknowledges_early: bool,
 }
@@ -40,7 +42,7 @@ pub(super) struct Log {
 impl Log {
     /// Opens the log, or begins one. A record that a crash has torn is cut off, and that is reported; anything else
     /// that is damaged is an error.
-    pub(super) fn open(directory: &Path, times: Arc<SyncTimes>) -> Result<Log, StartError> {
+    pub(super) fn open(directory: &Path, node: NodeId, times: Arc<SyncTimes>) -> Result<Log, StartError> {
         std::fs::create_dir_all(directory)?;
         let before = sizes(directory)?;
         let log = RaftLog::open(Arc::new(config(directory))).map_err(|error| match error.kind() {
@@ -55,8 +57,8 @@ impl Log {
                 tracing::warn!(file = name, bytes = size - left, "cut off a record that a crash had torn");
             }
         }
-        let log =
-            Log { log: Arc::new(Mutex::new(Some(log))), times, acknowledges_early: switches::acknowledges_early() };
+        let log = Arc::new(Mutex::new(Some(log)));
+        let log = Log { log, node, times, acknowledges_early: switches::acknowledges_early() };
         if log.acknowledges_early {
             log.sync_late();
         }
@@ -204,9 +206,13 @@ impl RaftLogStorage<Types> for Log {
         self.promise(*vote).await.map_err(|error| StorageIOError::write_vote(AnyError::new(&error)).into())
     }
 
+    /// A node that led does not lead again before it is elected again. openraft would let it go on in the same term,
+    /// and confirm reads before it has applied what it acknowledged but did not yet know, on disk, to be committed.
     async fn read_vote(&mut self) -> Result<Option<Vote>, StorageError> {
         let promise = self.with(|log| Ok(log.log_state().vote().copied()));
-        Ok(promise.map_err(|error| cannot_read(&error))?.map(|promise| promise.0))
+        let vote = promise.map_err(|error| cannot_read(&error))?.map(|promise| promise.0);
+        let is_own = |vote: &Vote| vote.leader_id().node_id == self.node;
+        Ok(vote.map(|vote| if is_own(&vote) { Vote::new(vote.leader_id().term, self.node) } else { vote }))
     }
 
     /// This is not synced: it goes to disk with the next append, and only spares a restarted node some waiting.

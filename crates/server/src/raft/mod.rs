@@ -110,7 +110,7 @@ impl Replica {
         std::fs::create_dir_all(&settings.directory)?;
         let identity = Arc::new(IdentityFile::open(&settings.directory, settings.node)?);
         let times = Arc::new(SyncTimes::default());
-        let log = Log::open(&settings.directory.join(LOG), times.clone())?;
+        let log = Log::open(&settings.directory.join(LOG), settings.node, times.clone())?;
         let shared = Arc::new(Shared::open(&settings.directory, settings.listener.clone())?);
         let stopping = CancellationToken::new();
         let connector = settings.connector.clone();
@@ -220,7 +220,10 @@ impl Inner {
     async fn begin(self: &Arc<Inner>, settings: &Settings) -> Result<(), StartError> {
         let (node, first) = (settings.node, settings.first_members.clone());
         let is_begun = self.raft.is_initialized().await.map_err(|error| StartError::Log(error.to_string()))?;
-        if is_begun || first.keys().next() != Some(&node) {
+        if is_begun {
+            return self.elect_alone(node).await;
+        }
+        if first.keys().next() != Some(&node) {
             return Ok(());
         }
         self.identity.join(RandomId::draw())?;
@@ -246,6 +249,15 @@ impl Inner {
             begun.await;
         } else {
             tokio::spawn(begun);
+        }
+        Ok(())
+    }
+
+    /// Spares a node that is alone the waiting for an election.
+    async fn elect_alone(&self, node: NodeId) -> Result<(), StartError> {
+        let is_alone = self.shared.look(|state| state.membership.voter_ids().eq([node]));
+        if is_alone {
+            self.raft.trigger().elect().await.map_err(|error| StartError::Log(error.to_string()))?;
         }
         Ok(())
     }

@@ -39,7 +39,7 @@ struct Stores;
 impl StoreBuilder<Types, Log, Store, TemporaryDirectory> for Stores {
     async fn build(&self) -> Result<(TemporaryDirectory, Log, Store), StorageError> {
         let directory = TemporaryDirectory::new();
-        let log = Log::open(&directory.0.join("log"), Arc::new(SyncTimes::default())).unwrap();
+        let log = Log::open(&directory.0.join("log"), 1, Arc::new(SyncTimes::default())).unwrap();
         let settings = Settings::new(1, &directory.0, "nowhere");
         let shared = Shared::open(&directory.0, settings.listener).unwrap();
         Ok((directory, log, Store(Arc::new(shared))))
@@ -140,10 +140,14 @@ fn the_log(directory: &TemporaryDirectory) -> PathBuf {
 async fn a_restarted_node_has_everything_and_counts_on() {
     let (directory, digest) = twenty_sessions().await;
     let replica = alone(&directory.0).await.unwrap();
+    let term = replica.status().term;
+    replica.stop().await;
+    let replica = alone(&directory.0).await.unwrap();
     assert_eq!(replica.look(|machine| machine.digest()), digest);
     assert_eq!(replica.submit(Command::Generation).await.unwrap().moment.index, 21);
     assert_eq!(replica.status().commands, 21);
     assert!(replica.status().syncs.count > 0);
+    assert!(replica.status().term > term, "it was elected again");
     replica.stop().await;
     assert_eq!(replica.submit(Command::Generation).await, Err(Unavailable::Stopping));
 }
@@ -170,7 +174,7 @@ async fn a_flipped_bit_anywhere_in_the_log_is_refused() {
         let mut damaged = whole.clone();
         damaged[at] ^= 1 << (at % 8);
         std::fs::write(&path, &damaged).unwrap();
-        let opened = Log::open(&directory.0.join("log"), Arc::new(SyncTimes::default()));
+        let opened = Log::open(&directory.0.join("log"), 1, Arc::new(SyncTimes::default()));
         let error = opened.map(drop).unwrap_err();
         assert!(matches!(error, StartError::DamagedLog { .. }), "byte {at}: {error}");
         assert!(error.to_string().contains("add it under a new id"));
@@ -209,6 +213,6 @@ async fn a_log_that_cannot_be_written_stops_the_node_and_acknowledges_nothing() 
     assert_eq!(replica.confirm().await, Err(Unavailable::Stopping));
     let leadership = *replica.leadership().wait_for(|leadership| !leadership.is_here).await.unwrap();
     assert_eq!(leadership.leader, None);
-    let mut log = Log::open(&directory.0.join("log"), Arc::new(SyncTimes::default())).unwrap();
+    let mut log = Log::open(&directory.0.join("log"), 1, Arc::new(SyncTimes::default())).unwrap();
     assert!(log.get_log_state().await.unwrap().last_log_id.is_some());
 }
