@@ -36,6 +36,8 @@ pub(super) struct Server {
     log: Log,
     /// By which request each session has asked for the lock: whom to tell of a grant. A crash forgets it.
     waiters: BTreeMap<SessionId, u64>,
+    /// The last request of each session that was granted: kept only to see that none is granted twice.
+    granted: BTreeMap<SessionId, u64>,
 }
 
 impl Server {
@@ -68,7 +70,9 @@ impl Server {
                 Some(Message::Opened(session))
             }
             Message::Acquire(session, request) => {
-                self.waiters.insert(session, request);
+                // One of an earlier turn, arriving again, must not take the place of the one that waits.
+                let waiter = self.waiters.entry(session).or_default();
+                *waiter = request.max(*waiter);
                 let acquire = Acquire {
                     session,
                     request,
@@ -147,12 +151,14 @@ impl Server {
             match event {
                 Told::Granted { session, fence, .. } => {
                     if let Some(request) = self.waiters.remove(&session) {
+                        let before = self.granted.insert(session, request);
+                        assert!(before < Some(request), "no request is granted twice");
                         effects.send(owner(session), Message::Granted(session, request, fence));
                     }
                 }
                 Told::Left { session, .. } => drop(self.waiters.remove(&session)),
+                Told::Ended { session, .. } => drop(self.granted.remove(&session)),
                 Told::Opened { .. }
-                | Told::Ended { .. }
                 | Told::Queued { .. }
                 | Told::Lost { .. }
                 | Told::Delayed { .. }
