@@ -15,6 +15,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::api;
 use crate::engine::NodeId;
+use crate::etcd;
 use crate::raft::{Replica, Settings, StartError, Timing};
 use crate::service::{Desk, Service};
 
@@ -84,7 +85,12 @@ impl Node {
         let replica = Replica::start(settings).await?;
         let service = Service::start(replica.clone(), desk);
         answerer.begin(&service);
-        let routes = Router::new().merge(api::routes(Arc::clone(&service))).merge(peer::routes(replica));
+        // Clusters have no number of their own; no client of etcd minds.
+        let identity = etcd::Identity { cluster_id: 1, member_id: node };
+        let routes = Router::new()
+            .merge(api::routes(Arc::clone(&service)))
+            .merge(etcd::routes(Arc::clone(&service), identity))
+            .merge(peer::routes(replica));
         let stopping = CancellationToken::new();
         let accepting = tokio::spawn(accept::accept(listener, routes, stopping.clone()));
         Ok(Node { service, address, stopping, accepting })
