@@ -1,11 +1,11 @@
 //! What the tests need: a server to speak to, names that nobody else uses, and errors as they came over the wire.
 //!
-//! The server is the one at `QUORATE_ENDPOINT` (`http://127.0.0.1:2379`), or the program `QUORATE_BIN`, which is started
-//! for each test with the arguments in `QUORATE_ARGUMENTS` (`serve`, if there are none), and says on a line of its
-//! output that it is `listening on` an address.
+//! The server is the one at `QUORATE_ENDPOINT` (`http://127.0.0.1:7420`), or the program `quorate` at `QUORATE_BIN`, which
+//! is started for each test, with an empty data directory and on a port that is free.
 
 use std::fmt::Debug;
 use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -23,28 +23,33 @@ pub const SHORT: Duration = Duration::from_millis(300);
 #[derive(Debug)]
 pub struct Server {
     endpoint: String,
-    child: Option<Child>,
+    /// The process and its data directory.
+    started: Option<(Child, PathBuf)>,
 }
 
 impl Server {
     /// The server that the environment names.
     pub fn start() -> Server {
         if let Ok(endpoint) = std::env::var("QUORATE_ENDPOINT") {
-            return Server { endpoint, child: None };
+            return Server { endpoint, started: None };
         }
         let program = std::env::var("QUORATE_BIN").expect("set QUORATE_ENDPOINT or QUORATE_BIN");
-        let arguments = std::env::var("QUORATE_ARGUMENTS").unwrap_or_else(|_| "serve".to_string());
-        let arguments = arguments.split_whitespace();
-        let mut child = Command::new(program).args(arguments).stdout(Stdio::piped()).spawn().expect("it starts");
+        let data = std::env::temp_dir().join(name("data").replace('/', "-"));
+        let mut command = Command::new(program);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data).stdout(Stdio::piped());
+        let mut child = command.spawn().expect("it starts");
         let output = BufReader::new(child.stdout.take().expect("its output is piped"));
         let mut lines = output.lines().map(|line| line.expect("it writes text"));
         let address = lines.find_map(|line| {
-            let (_, rest) = line.split_once("listening on ")?;
-            Some(rest.split_whitespace().next()?.trim_start_matches("http://").to_string())
+            let (_, rest) = line.split_once(" serves on ")?;
+            Some(rest.split(',').next()?.to_string())
         });
         // Whatever it says from now on is thrown away, so that it never waits to say it.
         std::thread::spawn(move || lines.for_each(drop));
-        Server { endpoint: format!("http://{}", address.expect("it says where it listens")), child: Some(child) }
+        Server {
+            endpoint: format!("http://{}", address.expect("it says where it listens")),
+            started: Some((child, data)),
+        }
     }
 
     /// A client with a connection of its own.
@@ -55,9 +60,11 @@ impl Server {
 
 impl Drop for Server {
     fn drop(&mut self) {
-        if let Some(child) = &mut self.child {
+        if let Some((child, data)) = &mut self.started {
+            // Whatever is left of it is in a temporary directory.
             let _ = child.kill();
             let _ = child.wait();
+            let _ = std::fs::remove_dir_all(data);
         }
     }
 }
