@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use tokio::time::sleep;
+use tokio::sync::OwnedMutexGuard;
+use tokio::time::{sleep, timeout_at};
 
 use crate::Error;
 use crate::contract::stream::{Reply, Request, Subject};
@@ -59,8 +60,9 @@ impl LockRequest {
     /// Waits for it. Whoever drops the future may still be in line: [`LockRequest::withdraw`] leaves it.
     pub async fn acquire(&self) -> Result<Guard, Error> {
         let session = &self.session.inner;
-        let request = session.next_request();
         let until = self.wait.and_then(|wait| Instant::now().checked_add(wait));
+        let turn = self.turn(until).await?;
+        let request = session.next_request();
         let ask = || Request::Acquire {
             session: session.id(),
             request,
@@ -72,9 +74,26 @@ impl LockRequest {
         };
         match insist(session, ask).await? {
             Reply::Granted { fence } => {
-                Ok(Guard { session: Arc::clone(session), subject: self.subject.clone(), fence, is_released: false })
+                let (session, subject) = (Arc::clone(session), self.subject.clone());
+                Ok(Guard { session, subject, fence, turn: Some(turn) })
             }
             other => Err(not_understood(&other)),
+        }
+    }
+
+    /// Waits until nobody else of this session holds it or asks for it.
+    async fn turn(&self, until: Option<Instant>) -> Result<Turn, Error> {
+        let turns = self.session.inner.turns_for(&self.subject);
+        let busy = |kind| {
+            let detail = format!("this session holds {} already, or is about to", self.subject.name);
+            Error::from(Problem::new(kind, detail))
+        };
+        match until {
+            None => Ok(turns.lock_owned().await),
+            Some(_) if self.wait == Some(Duration::ZERO) => turns.try_lock_owned().map_err(|_| busy(ProblemKind::Held)),
+            Some(until) => {
+                timeout_at(until.into(), turns.lock_owned()).await.map_err(|_| busy(ProblemKind::WaitedInVain))
+            }
         }
     }
 
@@ -84,8 +103,8 @@ impl LockRequest {
         let ask = || Request::Withdraw { session: session.id(), subject: self.subject.clone() };
         match insist(session, ask).await? {
             Reply::Granted { fence } => {
-                let subject = self.subject.clone();
-                Guard { session: Arc::clone(session), subject, fence, is_released: false }.release().await
+                let (session, subject) = (Arc::clone(session), self.subject.clone());
+                Guard { session, subject, fence, turn: None }.release().await
             }
             _ => Ok(()),
         }
@@ -120,8 +139,12 @@ pub struct Guard {
     session: Arc<Inner>,
     subject: Subject,
     fence: u64,
-    is_released: bool,
+    /// Nobody else of this session asks for it before this is dropped.
+    turn: Option<Turn>,
 }
+
+/// The turn of one of those of a session who want the same.
+type Turn = OwnedMutexGuard<()>;
 
 impl Guard {
     /// The number of the grant: larger than that of every earlier one. Show it to whatever the lock protects.
@@ -154,21 +177,28 @@ impl Guard {
 
     /// Gives it back, and waits until that is done.
     pub async fn release(mut self) -> Result<(), Error> {
-        self.is_released = true;
-        let (session, request, subject) = (self.session.id(), self.session.next_request(), self.subject.clone());
-        let ask = || Request::Release { session, request, subject: subject.clone() };
-        insist(&self.session, ask).await.map(|_| ())
+        let turn = self.turn.take();
+        let released = give_back(&self.session, self.subject.clone()).await;
+        drop(turn);
+        released
     }
+}
+
+async fn give_back(session: &Inner, subject: Subject) -> Result<(), Error> {
+    let (id, request) = (session.id(), session.next_request());
+    let ask = || Request::Release { session: id, request, subject: subject.clone() };
+    insist(session, ask).await.map(|_| ())
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        if let (false, Ok(runtime)) = (self.is_released, tokio::runtime::Handle::try_current()) {
+        // Without a turn it has been given back.
+        if let (Some(turn), Ok(runtime)) = (self.turn.take(), tokio::runtime::Handle::try_current()) {
             let (session, subject) = (Arc::clone(&self.session), self.subject.clone());
-            let request = session.next_request();
             runtime.spawn(async move {
-                let ask = || Request::Release { session: session.id(), request, subject: subject.clone() };
-                insist(&session, ask).await
+                // If nobody answers, it is lost with the session.
+                let _ = give_back(&session, subject).await;
+                drop(turn);
             });
         }
     }

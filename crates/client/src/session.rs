@@ -1,7 +1,8 @@
 //! A session: kept alive in the background, and over at the latest when it might be over for the service.
 
-use std::sync::Arc;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
 use tokio::sync::watch;
@@ -12,7 +13,7 @@ use crate::client::NewSession;
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::contract::ProblemKind;
-use crate::contract::stream::{Reply, Request};
+use crate::contract::stream::{Reply, Request, Subject};
 use crate::guard::LockRequest;
 use crate::{Client, Error};
 
@@ -33,6 +34,8 @@ pub(crate) struct Inner {
     id: u64,
     ttl: Duration,
     requests: AtomicU64,
+    /// Whose turn it is within the session, by what is asked for.
+    turns: Mutex<HashMap<Subject, Weak<tokio::sync::Mutex<()>>>>,
     state: watch::Sender<State>,
     keeper: AbortHandle,
 }
@@ -64,8 +67,8 @@ impl Session {
         };
         let state = watch::Sender::new(State::Valid(sent.plus(reliable(ttl))));
         let keeper = tokio::spawn(keep(connection.clone(), id, ttl, state.clone())).abort_handle();
-        let requests = AtomicU64::new(0);
-        Ok(Session { inner: Arc::new(Inner { connection, client, id, ttl, requests, state, keeper }) })
+        let (requests, turns) = (AtomicU64::new(0), Mutex::default());
+        Ok(Session { inner: Arc::new(Inner { connection, client, id, ttl, requests, turns, state, keeper }) })
     }
 
     /// Its number, in hexadecimal as everywhere else.
@@ -114,6 +117,19 @@ impl Session {
 impl Inner {
     pub(crate) fn id(&self) -> u64 {
         self.id
+    }
+
+    /// A turn for what is asked for: within a session one after the other asks, and gives back before the next asks.
+    /// Otherwise two would share a grant, and lose it when the first gives it back.
+    pub(crate) fn turns_for(&self, subject: &Subject) -> Arc<tokio::sync::Mutex<()>> {
+        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(turn) = turns.get(subject).and_then(Weak::upgrade) {
+            return turn;
+        }
+        turns.retain(|_, turn| turn.strong_count() > 0);
+        let turn = Arc::default();
+        turns.insert(subject.clone(), Arc::downgrade(&turn));
+        turn
     }
 
     /// The number of the next request.

@@ -116,8 +116,9 @@ pub struct Grant {
     pub session: String,
     /// The number of the grant: larger than that of every earlier one. Show it to whatever the lock protects.
     pub fence: u64,
-    /// How long the session lasts without renewal, in milliseconds.
-    pub ttl_ms: u64,
+    /// How long the session lasts without renewal, in milliseconds, if it was opened for this.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ttl_ms: Option<u64>,
 }
 
 /// Gives back a lock, steps down, or leaves the line.

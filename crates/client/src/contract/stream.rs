@@ -26,7 +26,7 @@ pub struct Ask {
 }
 
 /// A lock or an election.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Subject {
     /// Whether it is an election.
     pub election: bool,

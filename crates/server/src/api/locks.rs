@@ -59,30 +59,28 @@ pub(super) async fn acquire<E: Engine>(
 
 /// Gets a lock or leadership for whoever asks.
 pub(super) async fn obtain<E: Engine>(api: &Api<E>, asker: Asker, wanted: Wanted) -> Result<Json<Grant>, Failure> {
-    let is_own = asker.session.is_some();
     let (session, ttl) = match &asker.session {
         Some(session) => {
             if asker.ttl.is_some() || asker.label.is_some() {
                 let detail = "ttl and label belong to a session that is opened here; this one exists";
                 return Err(Problem::of_field(if asker.ttl.is_some() { "ttl" } else { "label" }, detail).into());
             }
-            let id = session_id("session", session)?;
-            (id, Duration::from_millis(api.service.look(|machine| machine.session(id).map_or(0, |view| view.ttl_ms))))
+            (session_id("session", session)?, None)
         }
         None => {
             let (ttl, label) = (checked_ttl(asker.ttl)?, checked_label(asker.label)?);
             let new = NewSession { number: None, ttl, label, owner: String::new(), transient: true };
-            (api.service.open(&new, soon()).await?.session, ttl)
+            (api.service.open(&new, soon()).await?.session, Some(ttl))
         }
     };
     let name = wanted.name.clone();
-    let granted = wait_for(&api.service, session, ttl, is_own, wanted).await;
+    let granted = wait_for(&api.service, session, ttl, wanted).await;
     match granted {
         Ok(fence) => Ok(Json(Grant {
             name: name.text.to_string(),
             session: session.to_string(),
             fence: fence.number(),
-            ttl_ms: ttl.as_millis() as u64,
+            ttl_ms: ttl.map(|ttl| ttl.as_millis() as u64),
         })),
         Err(error) => {
             let mut failure = Failure::from(error.clone());
@@ -98,17 +96,16 @@ pub(super) async fn obtain<E: Engine>(api: &Api<E>, asker: Asker, wanted: Wanted
 async fn wait_for<E: Engine>(
     service: &Service<E>,
     session: SessionId,
-    ttl: Duration,
-    is_own: bool,
+    ttl_of_new: Option<Duration>,
     wanted: Wanted,
 ) -> Result<Fence, ServiceError> {
     let Wanted { name, mode, wait, delay_ms, request, value } = wanted;
     let waits = wait.is_none_or(|wait| wait.as_millis() > 0);
     let acquire = Acquire { session, request, name, mode, wait: waits, delay_ms, value };
     let granted = service.acquire(acquire, end_of(wait), soon());
-    if is_own {
+    let Some(ttl) = ttl_of_new else {
         return granted.await;
-    }
+    };
     tokio::pin!(granted);
     loop {
         tokio::select! {
