@@ -5,7 +5,7 @@ use std::fmt::Write;
 use quorate_core::catalog::{ENTRIES, Family};
 use quorate_core::setting::Timing;
 use quorate_lab::explore::goal::Goal;
-use quorate_lab::explore::{Exploration, ExplorationError, Findings, Verdict};
+use quorate_lab::explore::{Exploration, ExplorationError, Findings, Progress, Verdict};
 use quorate_lab::network::Order;
 use quorate_lab::stage::Bounds;
 use quorate_lab::stage::wish::Times;
@@ -141,6 +141,21 @@ fn reduction_changes_no_verdict_and_no_end() {
     assert_eq!(table, std::fs::read_to_string(path).unwrap(), "UPDATE=1 rewrites {path}");
 }
 
+/// What was left out wrongly makes a proof wrong, and nothing else: without one there is no reason to begin again.
+#[test]
+fn a_reduced_search_that_reaches_a_limit_ends() {
+    let goals = Some(vec![Goal::MutualExclusion]);
+    let exploration =
+        Exploration { times: Times::AtMost(2), reduce: true, max_states: 20_000, goals, ..Exploration::default() };
+    let (mut begun, mut states) = (1, 0);
+    let mut watch = |progress: Progress| {
+        begun += u32::from(progress.states < states);
+        states = progress.states;
+    };
+    let findings = exploration.run("lamport", &mut watch).expect("it can be explored");
+    assert_eq!((findings.complete, begun), (false, 1));
+}
+
 #[test]
 fn three_of_maekawas_deadlock_in_six_steps() {
     let findings = explore("maekawa", &Exploration::default());
@@ -225,6 +240,15 @@ fn a_limit_is_never_a_proof() {
     }
     let little = Exploration { max_bytes: 1, ..Exploration::default() };
     assert!(!explore("ricart-agrawala", &little).complete);
+    // Which limit it was is said, also where another could have been.
+    let findings = explore("ricart-agrawala", &Exploration { stop: true, ..little });
+    let verdict = findings.verdict(Goal::MutualExclusion);
+    assert!(matches!(verdict, Some(Verdict::Undecided(why)) if why.contains("bytes")), "{verdict:?}");
+    // Just enough is enough.
+    let all = explore("central", &Exploration::default());
+    let enough = Exploration { max_states: all.states, ..Exploration::default() };
+    let one_less = Exploration { max_states: all.states - 1, ..Exploration::default() };
+    assert!(explore("central", &enough).complete && !explore("central", &one_less).complete);
     // Beyond the bound on timeouts nothing is said: who still waits for one is not stuck.
     let bounds = Bounds { timeouts: Some(0), ..Bounds::default() };
     let findings = explore("majority", &Exploration { n: 2, bounds, ..Exploration::default() });

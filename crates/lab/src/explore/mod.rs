@@ -232,7 +232,9 @@ impl Exploration {
         let limits = Limits { acyclic: about_cycles && !self.reduce, ..limits };
         let mut reduction = self.reduce.then(Reduction::default);
         let mut searched = search::search(&mut machine, &first, &goals, &limits, &mut reduction, progress);
+        // A search that did not end proves nothing, and what it found is walked again: only a proof needs to be right.
         while let Some(reduction) = &mut reduction
+            && searched.complete
             && !reduction.was_right(&mut machine)
         {
             let mut again = Some(std::mem::take(reduction));
@@ -267,10 +269,11 @@ impl Exploration {
     }
 
     fn why_incomplete(&self, searched: &Searched) -> String {
-        if searched.visited.len() as u64 >= self.max_states {
-            format!("there are more than {} states", self.max_states)
-        } else if self.stop {
+        let most = self.max_states.min(search::MOST_STATES);
+        if self.stop && searched.breaches.iter().any(Option::is_some) {
             "it was to end at the first violation".into()
+        } else if searched.visited.len() as u64 > most {
+            format!("there are more than {most} states")
         } else {
             format!("the states take more than {} bytes", self.max_bytes)
         }
