@@ -124,8 +124,7 @@ fn reduction_changes_no_verdict_and_no_end() {
         let full = explore(algorithm, &exploration);
         let reduced = explore(algorithm, &Exploration { reduce: true, ..exploration.clone() });
         let factor = full.states as f64 / reduced.states as f64;
-        let options = exploration.options.iter().map(|(key, value)| format!("{key}={value}"));
-        let bounds = full.bounds.iter().cloned().chain(options).collect::<Vec<_>>().join(", ");
+        let bounds = full.bounds.join(", ");
         let (reduced_states, states) = (reduced.states, full.states);
         writeln!(table, "{factor:>6.2}  {reduced_states:>7} of {states:>7}  {algorithm}, {bounds}").unwrap();
         assert_eq!((full.ends, full.ends_digest), (reduced.ends, reduced.ends_digest), "{algorithm}");
@@ -254,6 +253,27 @@ fn a_limit_is_never_a_proof() {
     let findings = explore("majority", &Exploration { n: 2, bounds, ..Exploration::default() });
     assert!(findings.holds(Goal::DeadlockFreedom), "a candidate that will ask again is not in a deadlock");
     assert!(findings.bounds.contains(&"at most 0 timeouts".to_string()));
+}
+
+/// A verdict is for what is printed with it, so everything that was chosen is.
+#[test]
+fn every_condition_is_named() {
+    let default = Exploration::default;
+    let order = Some(vec![Goal::RequestOrder]);
+    let safe = Some(vec![Goal::MutualExclusion]);
+    let talk = Bounds { pokes: 1, ..Bounds::default() };
+    let crash = Bounds { crashes: 1, ..Bounds::default() };
+    for (algorithm, exploration, named) in [
+        ("central", default(), "p1 serves and does not ask"),
+        ("ricart-agrawala", bare(2, 1), "replies=bare"),
+        ("ricart-agrawala", Exploration { reduce: true, goals: safe, ..default() }, "reduced"),
+        ("lamport", Exploration { n: 2, bounds: talk, unstamped_pokes: true, goals: order, ..default() }, "no stamps"),
+        ("ring", Exploration { n: 2, bounds: crash, ..default() }, "everybody is told of crashes"),
+        ("ring", Exploration { n: 2, bounds: crash, detector: Some(false), ..default() }, "nobody is told of crashes"),
+    ] {
+        let bounds = explore(algorithm, &exploration).bounds;
+        assert!(bounds.iter().any(|words| words == named), "{algorithm}: {bounds:?} do not say {named}");
+    }
 }
 
 #[test]

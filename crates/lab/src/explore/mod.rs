@@ -10,7 +10,9 @@
 //! | `reduce` | fewer states where the order of deliveries makes no difference |
 //! | [`counterexample`] | a run that breaks a goal, replayed on plain processes |
 //!
-//! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`].
+//! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`]. A crash falls between two
+//! steps, not within one: what a step sends and saves, it sends and saves as a whole. A multicast that ends half-way is a
+//! crash and losses.
 
 mod action;
 mod budget;
@@ -308,6 +310,7 @@ impl Exploration {
             verdicts,
             bounds: self.bounds_in_words(entry, rules, machine.tables.host_facts.iter().any(|host| host.armed)),
             broken_assumptions: rules.broken_assumptions(entry),
+            applications_talk: rules.bounds.pokes > 0,
             most_overtaken: counted.then_some(machine.tables.most_overtaken),
         }
     }
