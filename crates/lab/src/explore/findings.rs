@@ -124,7 +124,7 @@ impl Exploration {
             let absent: Vec<_> = self.absent.iter().map(Id::to_string).collect();
             words.push(format!("without {}", absent.join(", ")));
         }
-        // Where nobody crashes there is nothing to tell, and where nobody is told there is nothing to say, unless asked.
+        // Where nobody crashes there is nothing to tell.
         let crashes = bounds.crashes > 0 || !self.absent.is_empty();
         if rules.detector && crashes {
             words.push("everybody is told of crashes".into());

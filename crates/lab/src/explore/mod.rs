@@ -11,8 +11,8 @@
 //! | [`counterexample`] | a run that breaks a goal, replayed on plain processes |
 //!
 //! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`]. A crash falls between two
-//! steps, not within one: what a step sends and saves, it sends and saves as a whole. A multicast that ends half-way is a
-//! crash and losses.
+//! steps, not within one: what a step sends and saves, it sends and saves as a whole. A multicast that ends half-way is
+//! a crash and losses.
 
 mod action;
 mod budget;
