@@ -65,7 +65,7 @@ impl Report {
         put("duration", json!(in_delta(outcome.end)));
         put("ending", json!(ending_name(outcome.ending)));
         put("unexpected", json!(outcome.unexpected));
-        put("assumptions_broken", json!(self.broken_assumptions));
+        put("broken_assumptions", json!(self.broken_assumptions));
         put("watched", json!(self.watched.iter().map(|property| property.name()).collect::<Vec<_>>()));
         put("promised", json!(self.promised.iter().map(|property| property.name()).collect::<Vec<_>>()));
         put("properties", verdict_names(&outcome.verdicts));

@@ -5,7 +5,7 @@ use std::fmt::Write;
 use quorate_core::catalog::{ENTRIES, Family};
 use quorate_core::setting::Timing;
 use quorate_lab::explore::goal::Goal;
-use quorate_lab::explore::{Exploration, ExplorationError, Findings, Verdict};
+use quorate_lab::explore::{Exploration, ExplorationError, Findings, Progress, Verdict};
 use quorate_lab::network::Order;
 use quorate_lab::stage::Bounds;
 use quorate_lab::stage::wish::Times;
@@ -124,8 +124,7 @@ fn reduction_changes_no_verdict_and_no_end() {
         let full = explore(algorithm, &exploration);
         let reduced = explore(algorithm, &Exploration { reduce: true, ..exploration.clone() });
         let factor = full.states as f64 / reduced.states as f64;
-        let options = exploration.options.iter().map(|(key, value)| format!("{key}={value}"));
-        let bounds = full.bounds.iter().cloned().chain(options).collect::<Vec<_>>().join(", ");
+        let bounds = full.bounds.join(", ");
         let (reduced_states, states) = (reduced.states, full.states);
         writeln!(table, "{factor:>6.2}  {reduced_states:>7} of {states:>7}  {algorithm}, {bounds}").unwrap();
         assert_eq!((full.ends, full.ends_digest), (reduced.ends, reduced.ends_digest), "{algorithm}");
@@ -139,6 +138,21 @@ fn reduction_changes_no_verdict_and_no_end() {
         std::fs::write(path, &table).unwrap();
     }
     assert_eq!(table, std::fs::read_to_string(path).unwrap(), "UPDATE=1 rewrites {path}");
+}
+
+/// What was left out wrongly makes a proof wrong, and nothing else: without one there is no reason to begin again.
+#[test]
+fn a_reduced_search_that_reaches_a_limit_ends() {
+    let goals = Some(vec![Goal::MutualExclusion]);
+    let exploration =
+        Exploration { times: Times::AtMost(2), reduce: true, max_states: 20_000, goals, ..Exploration::default() };
+    let (mut begun, mut states) = (1, 0);
+    let mut watch = |progress: Progress| {
+        begun += u32::from(progress.states < states);
+        states = progress.states;
+    };
+    let findings = exploration.run("lamport", &mut watch).expect("it can be explored");
+    assert_eq!((findings.complete, begun), (false, 1));
 }
 
 #[test]
@@ -225,11 +239,41 @@ fn a_limit_is_never_a_proof() {
     }
     let little = Exploration { max_bytes: 1, ..Exploration::default() };
     assert!(!explore("ricart-agrawala", &little).complete);
+    // Which limit it was is said, also where another could have been.
+    let findings = explore("ricart-agrawala", &Exploration { stop: true, ..little });
+    let verdict = findings.verdict(Goal::MutualExclusion);
+    assert!(matches!(verdict, Some(Verdict::Undecided(why)) if why.contains("bytes")), "{verdict:?}");
+    // Just enough is enough.
+    let all = explore("central", &Exploration::default());
+    let enough = Exploration { max_states: all.states, ..Exploration::default() };
+    let one_less = Exploration { max_states: all.states - 1, ..Exploration::default() };
+    assert!(explore("central", &enough).complete && !explore("central", &one_less).complete);
     // Beyond the bound on timeouts nothing is said: who still waits for one is not stuck.
     let bounds = Bounds { timeouts: Some(0), ..Bounds::default() };
     let findings = explore("majority", &Exploration { n: 2, bounds, ..Exploration::default() });
     assert!(findings.holds(Goal::DeadlockFreedom), "a candidate that will ask again is not in a deadlock");
     assert!(findings.bounds.contains(&"at most 0 timeouts".to_string()));
+}
+
+/// A verdict is for what is printed with it, so everything that was chosen is.
+#[test]
+fn every_condition_is_named() {
+    let default = Exploration::default;
+    let order = Some(vec![Goal::RequestOrder]);
+    let safe = Some(vec![Goal::MutualExclusion]);
+    let talk = Bounds { pokes: 1, ..Bounds::default() };
+    let crash = Bounds { crashes: 1, ..Bounds::default() };
+    for (algorithm, exploration, named) in [
+        ("central", default(), "p1 serves and does not ask"),
+        ("ricart-agrawala", bare(2, 1), "replies=bare"),
+        ("ricart-agrawala", Exploration { reduce: true, goals: safe, ..default() }, "reduced"),
+        ("lamport", Exploration { n: 2, bounds: talk, unstamped_pokes: true, goals: order, ..default() }, "no stamps"),
+        ("ring", Exploration { n: 2, bounds: crash, ..default() }, "everybody is told of crashes"),
+        ("ring", Exploration { n: 2, bounds: crash, detector: Some(false), ..default() }, "nobody is told of crashes"),
+    ] {
+        let bounds = explore(algorithm, &exploration).bounds;
+        assert!(bounds.iter().any(|words| words == named), "{algorithm}: {bounds:?} do not say {named}");
+    }
 }
 
 #[test]

@@ -287,4 +287,14 @@ fn failure_detection() {
     for goal in [Goal::Accuracy, Goal::Completeness] {
         assert_same("heartbeat", goal, &Exploration { timing, ..within(2, crash) });
     }
+    // News of a crash grow older, too, until those of the return take their place.
+    let back = Bounds { crashes: 1, restarts: 1, ..Bounds::default() };
+    for delay_bound in [1, 2] {
+        let detector = Some(true);
+        let bully = Exploration { detector, delay_bound, ..within(2, back) };
+        assert_same("bully", Goal::SingleLeader, &bully);
+        let options = vec![("interval".into(), "1".into())];
+        let heartbeat = Exploration { detector, delay_bound, options, ..within(2, back) };
+        assert_same("heartbeat", Goal::Accuracy, &heartbeat);
+    }
 }

@@ -16,6 +16,7 @@ use quorate_lab::network::Order;
 use quorate_lab::scenario::step::KNOWN;
 use quorate_lab::scenario::{Scenario, ScenarioError, builtin};
 use quorate_lab::stage::Bounds;
+use quorate_lab::stage::wish::Times;
 
 fn directory() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("scenarios")
@@ -104,6 +105,7 @@ fn a_counterexample_can_be_kept() {
             Goal::RequestOrder,
             Exploration { bounds: Bounds { pokes: 1, ..Bounds::default() }, ..Exploration::default() },
         ),
+        ("maekawa", Goal::RequestOrder, Exploration { times: Times::Endless, ..Exploration::default() }),
         (
             "token-ring",
             Goal::MutualExclusion,

@@ -26,15 +26,16 @@ pub(crate) fn run(arguments: &Claims, terminal: &mut Terminal) -> Result<ExitCod
         rulings.push(court.judge(claim));
     }
     drop(bar);
-    if let Some(path) = &arguments.markdown {
-        write(path, &rulings)?;
-    }
     if terminal.is_json() {
         terminal.print_json(&rulings.iter().map(Ruling::json).collect::<Vec<_>>())?;
     } else if arguments.id.is_empty() {
         terminal.print(&overview(&rulings))?;
     } else {
         terminal.print(&rulings.iter().map(in_full).collect::<Vec<_>>().join("\n"))?;
+    }
+    // Printed first: a page that cannot be written takes nothing away.
+    if let Some(path) = &arguments.markdown {
+        write(path, &rulings)?;
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -46,8 +47,8 @@ fn write(path: &Path, rulings: &[Ruling]) -> Result<(), Failure> {
     let put = |path: &Path, text: &str| {
         std::fs::write(path, text).map_err(|error| Failure::File { path: path.display().to_string(), error })
     };
-    std::fs::create_dir_all(&folder).map_err(|error| Failure::File { path: folder.display().to_string(), error })?;
     put(path, &page.text)?;
+    std::fs::create_dir_all(&folder).map_err(|error| Failure::File { path: folder.display().to_string(), error })?;
     page.drawings.iter().try_for_each(|(name, drawing)| put(&folder.join(name), drawing))
 }
 

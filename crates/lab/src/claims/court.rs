@@ -87,7 +87,7 @@ impl Court {
         let findings = self.explore(algorithm, &exploration);
         let broken: Vec<_> = goals.iter().copied().filter(|&goal| findings.counterexample(goal).is_some()).collect();
         let states = findings.states;
-        let bounds = circumstances(&exploration, &findings);
+        let bounds = findings.bounds.join(", ");
         for &goal in &broken {
             let found = findings.counterexample(goal).expect("it was just found");
             let ending = match found.repeats_from {
@@ -118,7 +118,7 @@ impl Court {
         let exploration = Exploration { goals, ..exploration.clone() };
         let findings = self.explore(algorithm, &exploration);
         let most = findings.most_overtaken.expect("with a number of entries it is counted");
-        let bounds = circumstances(&exploration, &findings);
+        let bounds = findings.bounds.join(", ");
         self.say(format!(
             "{algorithm}: who waits is overtaken up to {most} times, in all {} states ({bounds})",
             findings.states
@@ -192,19 +192,6 @@ impl Run {
         });
         sent.map(|(from, to): (Id, Id)| (from.number(), to.number())).collect()
     }
-}
-
-/// Under which bounds, options and conditions something was explored.
-fn circumstances(exploration: &Exploration, findings: &Findings) -> String {
-    let mut words = findings.bounds.clone();
-    if exploration.unstamped_pokes {
-        words.push("which carry no stamp".into());
-    }
-    if exploration.detector == Some(true) {
-        words.push("everybody is told of crashes".into());
-    }
-    words.extend(exploration.options.iter().map(|(key, value)| format!("{key}={value}")));
-    words.join(", ")
 }
 
 /// Several words and a verb that agrees with them.

@@ -259,8 +259,10 @@ fn cheaper(court: &mut Court) -> Verdict {
         }
     }
     let last = dearer.last().copied().unwrap_or(0);
-    court
-        .say(format!("of n = 2 to {most}, alone and with the best voting sets, it is not cheaper for n in {dearer:?}"));
+    let names = dearer.iter().map(u32::to_string).collect::<Vec<_>>().join(" and ");
+    court.say(format!(
+        "of n = 2 to {most}, alone and with the best voting sets, it is not cheaper for n = {names} only"
+    ));
     Verdict::only_if(
         &format!("there are more than {last} processes (up to {most} were measured)"),
         last < most / 2,

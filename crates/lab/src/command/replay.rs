@@ -200,7 +200,7 @@ fn json_of(scenario: &Scenario, played: &Played, disappointments: &[String]) -> 
         "n": scenario.header.n,
         "steps": played.steps,
         "records": played.records,
-        "assumptions_broken": played.broken_assumptions,
+        "broken_assumptions": played.broken_assumptions,
         "promised": played.promised.iter().map(|property| property.name()).collect::<Vec<_>>(),
         "properties": judged.chain(open).collect::<serde_json::Map<_, _>>(),
         "violations": violations,

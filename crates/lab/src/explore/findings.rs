@@ -43,7 +43,9 @@ pub struct Findings {
     pub bounds: Vec<String>,
     /// What of these breaks an assumption of the algorithm, in words.
     pub broken_assumptions: Vec<String>,
-    /// How often somebody who waited was overtaken at most, where that was counted.
+    /// Whether applications could send messages of their own.
+    pub applications_talk: bool,
+    /// How often somebody who waited was overtaken at most, as far as was explored, where that was counted.
     pub most_overtaken: Option<u32>,
 }
 
@@ -89,6 +91,9 @@ impl Exploration {
                 times => format!("{times} {what} each"),
             });
         }
+        if let Some(coordinator) = rules.coordinator.filter(|_| self.n > 1) {
+            words.push(format!("{coordinator} serves and does not ask"));
+        }
         words.push(match rules.order {
             Order::Fifo => "FIFO channels".into(),
             Order::Any => "messages in any order".into(),
@@ -109,12 +114,26 @@ impl Exploration {
                 words.push(at_most(u64::from(count), what));
             }
         }
+        if bounds.pokes > 0 && !rules.stamped_pokes {
+            words.push("no stamps".into());
+        }
         if let (Some(timeouts), true) = (bounds.timeouts, with_timers) {
             words.push(at_most(u64::from(timeouts), "timeouts"));
         }
         if !self.absent.is_empty() {
             let absent: Vec<_> = self.absent.iter().map(Id::to_string).collect();
             words.push(format!("without {}", absent.join(", ")));
+        }
+        // Where nobody crashes there is nothing to tell.
+        let crashes = bounds.crashes > 0 || !self.absent.is_empty();
+        if rules.detector && crashes {
+            words.push("everybody is told of crashes".into());
+        } else if self.detector == Some(false) && crashes {
+            words.push("nobody is told of crashes".into());
+        }
+        words.extend(self.options.iter().map(|(key, value)| format!("{key}={value}")));
+        if self.reduce {
+            words.push("reduced".into());
         }
         words
     }

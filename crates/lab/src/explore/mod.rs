@@ -10,7 +10,9 @@
 //! | `reduce` | fewer states where the order of deliveries makes no difference |
 //! | [`counterexample`] | a run that breaks a goal, replayed on plain processes |
 //!
-//! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`].
+//! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`]. A crash falls between two
+//! steps, not within one: what a step sends and saves, it sends and saves as a whole. A multicast that ends half-way is
+//! a crash and losses.
 
 mod action;
 mod budget;
@@ -232,7 +234,9 @@ impl Exploration {
         let limits = Limits { acyclic: about_cycles && !self.reduce, ..limits };
         let mut reduction = self.reduce.then(Reduction::default);
         let mut searched = search::search(&mut machine, &first, &goals, &limits, &mut reduction, progress);
+        // A search that did not end proves nothing, and what it found is walked again: only a proof needs to be right.
         while let Some(reduction) = &mut reduction
+            && searched.complete
             && !reduction.was_right(&mut machine)
         {
             let mut again = Some(std::mem::take(reduction));
@@ -267,10 +271,11 @@ impl Exploration {
     }
 
     fn why_incomplete(&self, searched: &Searched) -> String {
-        if searched.visited.len() as u64 >= self.max_states {
-            format!("there are more than {} states", self.max_states)
-        } else if self.stop {
+        let most = self.max_states.min(search::MOST_STATES);
+        if self.stop && searched.breaches.iter().any(Option::is_some) {
             "it was to end at the first violation".into()
+        } else if searched.visited.len() as u64 > most {
+            format!("there are more than {most} states")
         } else {
             format!("the states take more than {} bytes", self.max_bytes)
         }
@@ -305,6 +310,7 @@ impl Exploration {
             verdicts,
             bounds: self.bounds_in_words(entry, rules, machine.tables.host_facts.iter().any(|host| host.armed)),
             broken_assumptions: rules.broken_assumptions(entry),
+            applications_talk: rules.bounds.pokes > 0,
             most_overtaken: counted.then_some(machine.tables.most_overtaken),
         }
     }

@@ -98,6 +98,8 @@ const SLAB: usize = 1 << 18;
 const WORTH_A_THREAD: usize = 1 << 10;
 /// Marks numbers that hold only within a slab.
 const PROVISIONAL: u32 = 1 << 31;
+/// The most states that have numbers, with room for what one more slab may find.
+pub(super) const MOST_STATES: u64 = PROVISIONAL as u64 - (1 << 28);
 
 /// Searches from the first state.
 pub(super) fn search(
@@ -211,7 +213,7 @@ impl<'a> Search<'a> {
         (!breaches.is_empty() && breaches.iter().all(Option::is_some))
             || (self.limits.stop && breaches.iter().any(Option::is_some))
             || (self.limits.acyclic && *cyclic)
-            || visited.len() as u64 >= self.limits.states.min(u64::from(PROVISIONAL) - 1)
+            || visited.len() as u64 > self.limits.states.min(MOST_STATES)
             || bytes > self.limits.bytes
     }
 

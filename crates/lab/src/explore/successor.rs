@@ -292,11 +292,11 @@ impl Tables {
     fn restarted(&self, state: &[u32], host: usize, change: &mut Change) {
         let mut next = self.built(state, change);
         if self.rules.detector {
+            // However old they are: news age like all letters.
+            let crash_of = self.letter_facts[self.news[host * self.n].0 as usize].event;
+            self.drop_letters(&mut next, |facts| facts.is_notice && facts.event == crash_of);
             for to in (0..self.n).filter(|&to| to != host) {
-                let (crash, back) = self.news[host * self.n + to];
-                if let Some(place) = next[self.letters_at()..].iter().position(|&letter| letter == crash) {
-                    next.remove(self.letters_at() + place);
-                }
+                let (_, back) = self.news[host * self.n + to];
                 if self.is_alive(&next, to) {
                     self.insert(&mut next, back);
                 } else {

@@ -7,6 +7,7 @@ use crate::conversation::conversation;
 use crate::explore::Exploration;
 use crate::explore::counterexample::Counterexample;
 use crate::explore::goal::Goal;
+use crate::stage::wish::Times;
 
 impl Scenario {
     /// A counterexample to a goal, found by exploring an algorithm. Played again, it is the same run.
@@ -26,6 +27,7 @@ impl Scenario {
             stamps: exploration.unstamped_pokes.then_some(false),
             options: exploration.options.clone(),
             absent: exploration.absent.clone(),
+            entries_each: (exploration.times == Times::Endless).then_some(Times::Endless),
             restarts: (exploration.bounds.restarts > 0).then_some(exploration.bounds.restarts),
             // Whether somebody waits for ever may hang on a bound, and a scenario has none.
             expect: goal

@@ -10,6 +10,7 @@ use quorate_core::setting::Timing;
 use super::step::{Step, process};
 use super::{Expectation, Header, LARGEST_GROUP, MOST_BYTES, MOST_STEPS, Scenario, ScenarioError, Written};
 use crate::network::Order;
+use crate::stage::wish::Times;
 
 /// What parts the script from the expected conversation.
 const RULE: &str = "---";
@@ -26,7 +27,7 @@ const KEYS: [(&str, &str); 13] = [
     ("option", "KEY=VALUE"),
     ("absent", "p3"),
     ("clock", "p1 40"),
-    ("entries-each", "NUMBER"),
+    ("entries-each", "NUMBER or endless"),
     ("restarts", "NUMBER"),
     ("expect", "holds, PROPERTY held or PROPERTY violated"),
 ];
@@ -171,7 +172,12 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
         "delay-bound" => header.delay_bound = Some(number(value, 1, 100)?),
         "detector" => header.detector = Some(yes_or_no(value)?),
         "stamps" => header.stamps = Some(yes_or_no(value)?),
-        "entries-each" => header.entries_each = Some(number(value, 0, 1000)? as u32),
+        "entries-each" => {
+            header.entries_each = Some(match value {
+                "endless" => Times::Endless,
+                _ => Times::AtMost(number(value, 0, 1000).map_err(|why| format!("{why}, or endless"))? as u32),
+            });
+        }
         "restarts" => header.restarts = Some(number(value, 0, 1000)? as u32),
         "option" => {
             let (key, value) = value.split_once('=').ok_or_else(|| format!("`{value}`: write KEY=VALUE"))?;

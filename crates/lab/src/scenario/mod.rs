@@ -23,6 +23,7 @@ use quorate_core::process::Ticks;
 use quorate_core::setting::Timing;
 
 use crate::network::Order;
+use crate::stage::wish::Times;
 use step::Step;
 
 pub use play::Played;
@@ -65,8 +66,9 @@ pub struct Header {
     pub absent: Vec<Id>,
     /// Which stamps processes observe before anything else happens.
     pub clocks: Vec<(Id, Number)>,
-    /// How often each application may ask; any number of times, if it is not said.
-    pub entries_each: Option<u32>,
+    /// How often each application may ask; any number of times, if it is not said. If that is said, entries are not
+    /// counted, as in an exploration without end, and have no fences.
+    pub entries_each: Option<Times>,
     /// How often those who crash may come back. Until then messages to them wait; after that, they are lost at once.
     /// If it is not said, as often as the script says.
     pub restarts: Option<u32>,

@@ -153,6 +153,8 @@ impl Scenario {
         let (timing, bound) = (header.timing_of(entry), header.delay_bound.unwrap_or(1));
         let group = Group::new(entry, header.n, bound, timing, options)
             .map_err(|error| ScenarioError::of_header(error.to_string()))?;
+        let uncounted = header.entries_each == Some(Times::Endless);
+        let group = if uncounted { group.uncounted() } else { group };
         let said = self.rules(entry);
         let company = Company { group: group.clone(), create, timed: said.delay_bound.is_some() };
         let restarts = header.restarts.unwrap_or(said.bounds.restarts);
@@ -169,14 +171,18 @@ impl Scenario {
         }
         remarks.extend(self.closing.iter().map(|remark| (player.steps.len() + 1, remark.clone())));
         let promised = |property: &Property| entry.promises(*property, &group.options);
-        let (verdicts, open) = player.judge(of_family(entry.family));
+        // Where entries are not counted, fences do not grow.
+        let asked =
+            of_family(entry.family).iter().copied().filter(|&property| !uncounted || property != Property::Fencing);
+        let asked: Vec<_> = asked.collect();
+        let (verdicts, open) = player.judge(&asked);
         Ok(Played {
             records: player.records,
             steps: player.steps,
             remarks,
             verdicts,
             open,
-            promised: of_family(entry.family).iter().copied().filter(promised).collect(),
+            promised: asked.into_iter().filter(promised).collect(),
             broken_assumptions: said.broken_assumptions(entry),
         })
     }
@@ -192,7 +198,7 @@ impl Scenario {
             delay_bound: timed.then_some(header.delay_bound.unwrap_or(1)),
             detector: header.detector.unwrap_or(entry.assumptions.detector),
             stamped_pokes: header.stamps.unwrap_or(true),
-            times: header.entries_each.map_or(Times::Endless, Times::AtMost),
+            times: header.entries_each.unwrap_or(Times::Endless),
             coordinator: None,
             elects: entry.family == Family::Election,
             absent: header.absent.iter().copied().collect(),

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use quorate_core::catalog::Entry;
 use quorate_core::id::Id;
 use quorate_core::setting::Timing;
 
@@ -65,7 +66,7 @@ pub struct Arguments {
           value_parser = parse::bound)]
     pub withdrawals: u32,
 
-    /// Up to this many processes crash, at any moment
+    /// Up to this many processes crash, between any two steps
     #[arg(long, help_heading = "Faults and time", value_name = "K", default_value_t = 0, allow_negative_numbers = true,
           value_parser = parse::bound)]
     pub crashes: u32,
@@ -136,6 +137,21 @@ pub struct Arguments {
 }
 
 impl Arguments {
+    /// What was asked for, but changes nothing, in words.
+    pub fn without_effect(&self, entry: &Entry) -> Vec<String> {
+        let assumed = if entry.assumptions.synchronous { Timing::Synchronous } else { Timing::Asynchronous };
+        let timed = self.timing.unwrap_or(assumed) == Timing::Synchronous;
+        let without_effect = [
+            (self.unstamped_pokes && self.pokes == 0, "--unstamped-pokes changes nothing without --pokes"),
+            (self.delay_bound != 1 && !timed, "--delay-bound changes nothing without --timing synchronous"),
+            (
+                self.restarts > 0 && self.crashes == 0 && self.absent.is_empty(),
+                "--restarts changes nothing without --crashes or --absent",
+            ),
+        ];
+        without_effect.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
+    }
+
     /// The exploration that they describe.
     pub fn exploration(&self) -> Exploration {
         Exploration {

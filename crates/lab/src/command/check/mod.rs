@@ -28,6 +28,9 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
         let mut tell = |progress: Progress| spinner.set(progress.states, &in_words(progress));
         arguments.exploration().run_subject(subject, &mut tell)?
     };
+    for without_effect in arguments.without_effect(subject.entry()) {
+        terminal.warn(&without_effect);
+    }
     for broken in &findings.broken_assumptions {
         terminal.warn(&format!("an assumption of {} is broken: {broken}", findings.algorithm));
     }
@@ -94,6 +97,7 @@ fn severity(findings: &Findings) -> Severity {
 fn json(findings: &Findings) -> Value {
     let mut properties = Map::new();
     let mut counterexamples = Map::new();
+    let mut undecided = Map::new();
     for (goal, verdict) in &findings.verdicts {
         let word = match verdict {
             Verdict::Holds => "holds",
@@ -101,7 +105,10 @@ fn json(findings: &Findings) -> Value {
                 counterexamples.insert(goal.to_string(), json_of_run(*goal, found));
                 "violated"
             }
-            Verdict::Undecided(_) => "undecided",
+            Verdict::Undecided(why) => {
+                undecided.insert(goal.to_string(), json!(why));
+                "undecided"
+            }
         };
         properties.insert(goal.to_string(), json!(word));
     }
@@ -120,6 +127,7 @@ fn json(findings: &Findings) -> Value {
         "collision_probability": findings.collision,
         "most_overtaken": findings.most_overtaken,
         "properties": properties,
+        "undecided": undecided,
         "promised": findings.promised.iter().map(Goal::to_string).collect::<Vec<_>>(),
         "counterexample": first_violation(findings).map(|(goal, found)| json_of_run(goal, found)),
         "counterexamples": counterexamples,

@@ -33,6 +33,11 @@ pub(super) fn text(findings: &Findings) -> String {
     text.push_str(&verdicts(findings));
     let Findings { states, transitions, depth, .. } = findings;
     let _ = writeln!(text, "\n{states} states, {transitions} steps between them, the farthest {depth} steps away");
+    if let Some(times) =
+        findings.most_overtaken.filter(|_| findings.complete && !findings.holds(Goal::StarvationFreedom))
+    {
+        let _ = writeln!(text, "{}", overtaken(times));
+    }
     if findings.verdicts.iter().any(|(_, verdict)| *verdict == Verdict::Holds) {
         let chance = format!("the chance that two states were taken for one is {:.0e}", findings.collision);
         let _ = writeln!(text, "{}", styled(DIM, &chance));
@@ -62,8 +67,18 @@ fn verdicts(findings: &Findings) -> String {
 /// What else is to be said of a goal that holds.
 fn held(findings: &Findings, goal: Goal) -> String {
     match (goal, findings.most_overtaken) {
-        (Goal::StarvationFreedom, Some(1)) => "who waits is overtaken once at most".into(),
-        (Goal::StarvationFreedom, Some(times)) => format!("who waits is overtaken {times} times at most"),
+        (Goal::StarvationFreedom, Some(times)) => overtaken(times),
+        (Goal::RequestOrder, _) if !findings.applications_talk => {
+            "where applications send no messages: --pokes lets them".into()
+        }
         _ => String::new(),
+    }
+}
+
+fn overtaken(times: u32) -> String {
+    match times {
+        0 => "who waits is never overtaken".into(),
+        1 => "who waits is overtaken once at most".into(),
+        _ => format!("who waits is overtaken {times} times at most"),
     }
 }
