@@ -9,7 +9,7 @@
 //! - *Nobody is told that it holds a lock or leads after its lease has died.* After a wait, the cluster is asked once
 //!   more before the client is told. etcd does so for locks only; a dead candidate is told that it was elected.
 //! - *A call that is cancelled leaves nothing behind*, and neither does one whose answer could not be delivered: its
-//!   place in line is given up, and so is what it was granted meanwhile. See [`claim`].
+//!   place in line is given up, and so is what it was granted meanwhile.
 //! - *A call without a lease waits as long as it likes.* Its session lasts 60 s, as etcd's does, but is kept alive for
 //!   as long as the call waits, has its full time when the lock is granted, and ends with the lock.
 //! - *Who observes an election is told that nobody leads any more*, by an answer without `kv`; etcd says nothing. A
