@@ -75,7 +75,7 @@ impl Listener for Desk {
     }
 
     fn replaced(&self, machine: &Machine, index: u64) {
-        self.waiters.replaced(machine);
+        self.waiters.replaced(machine, index);
         self.applied.send_replace(index);
     }
 }

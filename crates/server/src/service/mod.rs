@@ -211,7 +211,8 @@ impl<E: Engine> Service<E> {
     ) -> Result<Obtained, ServiceError> {
         let (session, name) = (acquire.session, acquire.name.clone());
         let mut ticket = self.desk.waiters.register(session, &name);
-        match self.submit(Command::Acquire(acquire), deadline).await?.response {
+        let Applied { moment, response } = self.submit(Command::Acquire(acquire), deadline).await?;
+        match response {
             Response::Granted { fence } => return Ok(Obtained { fence, has_waited: false }),
             Response::Queued { .. } => {}
             Response::Busy => return Err(ServiceError::Busy),
@@ -220,8 +221,8 @@ impl<E: Engine> Service<E> {
             Response::Done => return Err(Unavailable::Unknown.into()),
         }
         let fate = match wait_until {
-            None => ticket.fate().await,
-            Some(until) => match timeout_at(until.into(), ticket.fate()).await {
+            None => ticket.fate(moment.index).await,
+            Some(until) => match timeout_at(until.into(), ticket.fate(moment.index)).await {
                 Ok(fate) => fate,
                 Err(_) => {
                     let fence = self.give_up(session, name).await?;
