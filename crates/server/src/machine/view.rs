@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use super::command::{Fence, Mode, Name, SessionId};
+use super::command::{Acquire, Fence, Mode, Name, SessionId};
 use super::{Machine, Session};
 
 /// A session, as it can be seen.
@@ -113,6 +113,11 @@ impl Machine {
             waiting: lock.line.len() as u64,
             delay: lock.longest_delay(),
         })
+    }
+
+    /// Whether this request would have to wait in line, as things are.
+    pub fn queues(&self, acquire: &Acquire) -> bool {
+        acquire.wait && self.locks.get(&acquire.name).is_some_and(|lock| !lock.is_free_for(acquire.mode))
     }
 
     /// How many hold the lock or wait before this session, if it waits.

@@ -321,12 +321,14 @@ impl Engine for Replica {
         if self.0.links.caller.stopping.is_cancelled() {
             return Err(Unavailable::Stopping);
         }
+        let is_unhurried =
+            matches!(&command, Command::Acquire(acquire) if self.look(|machine| machine.queues(acquire)));
         let command = types::encode(&command);
         if command.len() > MOST_COMMAND_BYTES {
             return Err(Unavailable::Overloaded);
         }
         let (reply, receiver) = oneshot::channel();
-        self.0.proposals.try_send(Proposal { command, reply }).map_err(|error| match error {
+        self.0.proposals.try_send(Proposal { is_unhurried, command, reply }).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => Unavailable::Overloaded,
             mpsc::error::TrySendError::Closed(_) => Unavailable::Stopping,
         })?;

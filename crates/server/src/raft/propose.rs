@@ -1,7 +1,8 @@
 //! Brings commands into the log, many at a time, and asks for confirmation of leadership, for many at a time.
 //!
 //! What arrives while a batch is being written makes up the next one. So nobody waits for a batch to fill, and one
-//! fdatasync serves all who came meanwhile.
+//! fdatasync serves all who came meanwhile. Only who asks for a lock that somebody holds is in no hurry: it waits in any
+//! case, and goes with the next release, which would otherwise have to wait for its sync.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -9,7 +10,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use openraft::ServerState;
 use openraft::error::{CheckIsLeaderError, Fatal, RaftError};
 use tokio::sync::{Semaphore, mpsc, oneshot};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::link::Links;
 use super::types::{Batch, Raft, version_to_write};
@@ -31,11 +32,16 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// How long to wait before asking a majority again.
 const PAUSE: Duration = Duration::from_millis(50);
 
+/// What is in no hurry waits so long for what is.
+const UNHURRIED: Duration = Duration::from_millis(1);
+
 /// A command that waits to be written.
 pub(super) struct Proposal {
+    /// Whether nothing comes of it before something else happens.
+    pub(super) is_unhurried: bool,
     /// As it stands in a batch.
     pub(super) command: Vec<u8>,
-    pub(super) reply: oneshot::Sender<Result<Applied, Unavailable>>,
+    pub(super) reply: Reply,
 }
 
 /// Who proposes.
@@ -53,15 +59,7 @@ impl Proposer {
             let width = if self.is_alone() { MOST_UNDER_WAY } else { 1 };
             let Ok(place) = places.clone().acquire_many_owned(width).await else { return };
             let Some(first) = proposals.recv().await else { return };
-            let (mut commands, mut replies) = (Vec::new(), Vec::new());
-            let (mut next, mut bytes) = (Some(first), 0);
-            while let Some(Proposal { command, reply }) = next {
-                bytes += command.len();
-                commands.push(command);
-                replies.push(reply);
-                let is_full = commands.len() >= MOST_COMMANDS || bytes >= MOST_BYTES;
-                next = if is_full { None } else { proposals.try_recv().ok() };
-            }
+            let (commands, replies) = gather(first, &mut proposals).await;
             if let Err(unavailable) = self.leads() {
                 answer(replies, &unavailable);
                 continue;
@@ -114,7 +112,28 @@ impl Proposer {
     }
 }
 
-fn answer(replies: Vec<oneshot::Sender<Result<Applied, Unavailable>>>, unavailable: &Unavailable) {
+type Reply = oneshot::Sender<Result<Applied, Unavailable>>;
+
+/// Everything that waits, up to a limit.
+async fn gather(first: Proposal, proposals: &mut mpsc::Receiver<Proposal>) -> (Vec<Vec<u8>>, Vec<Reply>) {
+    let (mut commands, mut replies) = (Vec::new(), Vec::new());
+    let (mut next, mut bytes, mut hurries) = (Some(first), 0, false);
+    let until = Instant::now() + UNHURRIED;
+    while let Some(Proposal { command, reply, is_unhurried }) = next {
+        bytes += command.len();
+        hurries |= !is_unhurried;
+        commands.push(command);
+        replies.push(reply);
+        let is_full = commands.len() >= MOST_COMMANDS || bytes >= MOST_BYTES;
+        next = if is_full { None } else { proposals.try_recv().ok() };
+        if next.is_none() && !is_full && !hurries {
+            next = timeout_at(until, proposals.recv()).await.ok().flatten();
+        }
+    }
+    (commands, replies)
+}
+
+fn answer(replies: Vec<Reply>, unavailable: &Unavailable) {
     for reply in replies {
         let _ = reply.send(Err(unavailable.clone()));
     }

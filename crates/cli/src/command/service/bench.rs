@@ -79,7 +79,8 @@ struct Tally {
 
 impl Tally {
     fn new() -> Tally {
-        let histogram = || Histogram::new(3).expect("three digits are allowed");
+        let longest = 600_000_000_000;
+        let histogram = || Histogram::new_with_max(longest, 3).expect("three digits are allowed");
         Tally { acquire: histogram(), release: histogram(), handover: histogram(), cycles: 0, least: u64::MAX, most: 0 }
     }
 
