@@ -1,4 +1,4 @@
-//! How a lock or leadership is obtained: ask, wait, and look again before anybody is told.
+//! How a lock or leadership is obtained: ask, wait, and leave nothing behind.
 
 use std::time::{Duration, Instant};
 
@@ -10,7 +10,7 @@ use super::delivery::Granted;
 use super::{Etcd, key, metadata, soon, status};
 use crate::engine::{Engine, Unavailable};
 use crate::machine::{Acquire, Fence, Name, SessionId};
-use crate::service::{Gone, NewSession, ServiceError, plain_request};
+use crate::service::{NewSession, ServiceError, plain_request};
 
 /// How long a session lasts that is opened for a call without a lease.
 const OWN_TTL: Duration = Duration::from_secs(60);
@@ -102,18 +102,6 @@ impl<E: Engine> Etcd<E> {
                 other => break other?,
             }
         };
-        if obtained.has_waited {
-            self.look_again(acquire.session, &acquire.name, obtained.fence).await?;
-        }
         Ok(obtained.fence)
-    }
-
-    /// This node may have been behind, or have stood still, when it heard of the grant: it may be over by now.
-    async fn look_again(&self, session: SessionId, name: &Name, fence: Fence) -> Result<(), ServiceError> {
-        self.service.catch_up(soon()).await?;
-        match self.service.look(|machine| machine.fence_of(session, name)) {
-            Some(held) if held == fence => Ok(()),
-            Some(_) | None => Err(ServiceError::Gone(Gone::Expired)),
-        }
     }
 }

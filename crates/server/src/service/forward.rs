@@ -81,7 +81,7 @@ impl<E: Engine> Service<E> {
             Question::Submit(command) => self.engine.submit(command).await.map(Answer::Applied),
             Question::Renew(session) => {
                 // The round begins now, after the renewal has arrived: a leader that was deposed cannot prolong anything.
-                self.engine.confirm().await?;
+                self.confirm().await?;
                 let renewed = match &mut *self.desk.leases() {
                     Some(leases) => leases.renew(Instant::now(), session),
                     None => return Err(Unavailable::Elsewhere { leader: None }),
@@ -89,7 +89,7 @@ impl<E: Engine> Service<E> {
                 Ok(Answer::Renewed(renewed.map(|ttl| ttl.as_millis() as u64)))
             }
             Question::TimeLeft(session) => {
-                self.engine.confirm().await?;
+                self.confirm().await?;
                 let left = match &*self.desk.leases() {
                     Some(leases) => leases.left(Instant::now(), session),
                     None => return Err(Unavailable::Elsewhere { leader: None }),
@@ -98,7 +98,7 @@ impl<E: Engine> Service<E> {
                 Ok(Answer::TimeLeft(left.map(in_ms)))
             }
             Question::Barrier => {
-                self.engine.confirm().await?;
+                self.confirm().await?;
                 Ok(Answer::Barrier(self.desk.index()))
             }
         }

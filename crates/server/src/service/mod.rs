@@ -15,7 +15,7 @@ mod leases;
 mod time_keeper;
 mod waiters;
 
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
@@ -122,12 +122,14 @@ pub struct Obtained {
 pub struct Service<E> {
     engine: E,
     desk: Arc<Desk>,
+    /// When the last round began in which a majority confirmed that this node leads.
+    confirmed: Mutex<Option<Instant>>,
 }
 
 impl<E: Engine> Service<E> {
     /// A service whose desk is told of everything that the engine applies. Time is kept from now on.
     pub fn start(engine: E, desk: Arc<Desk>) -> Arc<Service<E>> {
-        let service = Arc::new(Service { engine, desk });
+        let service = Arc::new(Service { engine, desk, confirmed: Mutex::default() });
         time_keeper::start(&service);
         service
     }
@@ -231,9 +233,38 @@ impl<E: Engine> Service<E> {
             },
         };
         match fate {
-            Fate::Granted(fence) => Ok(Obtained { fence, has_waited: true }),
+            Fate::Granted(fence) => {
+                self.look_again(session, &name, fence).await?;
+                Ok(Obtained { fence, has_waited: true })
+            }
             Fate::Gone(departure) => Err(ServiceError::Gone(departure.into())),
         }
+    }
+
+    /// Makes sure that a grant of which this node has heard is not over by now: it may be behind, or have stood still.
+    ///
+    /// Within the time to live of the session from a round in which a majority confirmed this node, nobody else can
+    /// have expired it: whoever leads after that gives it its full time. What this node has expired, it knows.
+    async fn look_again(&self, session: SessionId, name: &Name, fence: Fence) -> Result<(), ServiceError> {
+        let ttl_ms = self.look(|machine| machine.session(session).map_or(0, |view| view.ttl_ms));
+        let confirmed = *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = confirmed.is_some_and(|began| began.elapsed() < Duration::from_millis(ttl_ms));
+        if !is_fresh || !self.engine.leadership().borrow().is_here {
+            self.catch_up(Instant::now() + PATIENCE).await?;
+        }
+        match self.look(|machine| machine.fence_of(session, name)) {
+            Some(held) if held == fence => Ok(()),
+            Some(_) | None => Err(ServiceError::Gone(Gone::Expired)),
+        }
+    }
+
+    /// Returns when a majority has confirmed that this node leads, in a round that began after the call.
+    async fn confirm(&self) -> Result<(), Unavailable> {
+        let began = Instant::now();
+        self.engine.confirm().await?;
+        let mut confirmed = self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+        *confirmed = (*confirmed).max(Some(began));
+        Ok(())
     }
 
     /// The time is over; but it may have been granted at the last moment.
