@@ -134,8 +134,8 @@ impl<E: Engine> Etcd<E> {
     }
 }
 
-/// A session's full time in whole seconds. One that was opened in another way may be shorter than a second; 0 would mean
-/// that it is gone.
+/// A session's full time in whole seconds. One that was opened in another way may be shorter than a second; 0 would
+/// mean that it is gone.
 fn seconds(full: Duration) -> i64 {
     key::signed(full.as_secs()).max(1)
 }

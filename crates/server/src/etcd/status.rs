@@ -1,8 +1,8 @@
 //! Errors in etcd's words. Clients compare the texts, so they are exact.
 //!
-//! Leases have codes that say what is the matter. What etcd's locks and elections return has no code of its own and goes
-//! over the wire as `Unknown`; so it does here. That a node or the cluster cannot answer is `Unavailable` everywhere, as
-//! clients ask again then.
+//! Leases have codes that say what is the matter. What etcd's locks and elections return has no code of its own and
+//! goes over the wire as `Unknown`; so it does here. That a node or the cluster cannot answer is `Unavailable`
+//! everywhere, as clients ask again then.
 
 use tonic::Status;
 

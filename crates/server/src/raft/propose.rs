@@ -1,8 +1,8 @@
 //! Brings commands into the log, many at a time, and asks for confirmation of leadership, for many at a time.
 //!
 //! What arrives while a batch is being written makes up the next one. So nobody waits for a batch to fill, and one
-//! fdatasync serves all who came meanwhile. Only who asks for a lock that somebody holds is in no hurry: it waits in any
-//! case, and goes with the next release, which would otherwise have to wait for its sync.
+//! fdatasync serves all who came meanwhile. Only who asks for a lock that somebody holds is in no hurry: it waits in
+//! any case, and goes with the next release, which would otherwise have to wait for its sync.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};

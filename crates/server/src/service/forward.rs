@@ -80,7 +80,8 @@ impl<E: Engine> Service<E> {
         match question {
             Question::Submit(command) => self.engine.submit(command).await.map(Answer::Applied),
             Question::Renew(session) => {
-                // The round begins now, after the renewal has arrived: a leader that was deposed cannot prolong anything.
+                // The round begins now, after the renewal has arrived: a leader that was deposed cannot prolong
+                // anything.
                 self.confirm().await?;
                 let renewed = match &mut *self.desk.leases() {
                     Some(leases) => leases.renew(Instant::now(), session),

@@ -129,7 +129,8 @@ impl Waiters {
     }
 }
 
-/// A place among those who wait on this node. Who drops it waits no more; its place in the lock's line is another matter.
+/// A place among those who wait on this node. Who drops it waits no more; its place in the lock's line is another
+/// matter.
 pub(super) struct Ticket {
     waiters: Arc<Waiters>,
     key: (SessionId, Name),
