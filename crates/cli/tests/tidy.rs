@@ -70,7 +70,8 @@ fn libraries_print_nothing_but_in_the_laboratorys_commands() {
     let commands = root().join("crates/lab/src/command");
     for (path, text) in libraries.iter().filter(|(path, _)| !path.starts_with(&commands)) {
         for forbidden in ["print!(", "println!(", "stdout()", "stderr()", "ExitCode", "process::exit"] {
-            assert!(!text.contains(forbidden), "{} contains {forbidden}", path.display());
+            let used = text.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(forbidden));
+            assert!(!used, "{} contains {forbidden}", path.display());
         }
     }
 }
