@@ -25,6 +25,9 @@ use crate::service::Service;
 /// How long a request that does not wait for a lock may take.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// What people see of a session whose client has not said what it is.
+const NAMELESS: &str = "somebody without a label";
+
 /// What the handlers share.
 #[derive(Debug)]
 pub struct Api<E> {
@@ -99,7 +102,7 @@ fn election_name(name: String) -> Result<Name, Failure> {
 }
 
 fn checked_label(label: Option<String>) -> Result<String, Failure> {
-    let label = label.unwrap_or_default();
+    let label = label.unwrap_or_else(|| NAMELESS.into());
     if label.len() > LONGEST_LABEL {
         return Err(Problem::of_field("label", format!("a label has at most {LONGEST_LABEL} bytes")).into());
     }

@@ -64,12 +64,12 @@ impl IntoResponse for Failure {
 }
 
 pub(super) async fn nothing_here(uri: Uri) -> Failure {
-    let detail = format!("there is nothing at {}: see /v1/openapi.json for what there is", uri.path());
+    let detail = format!("there is nothing at {}: sessions, locks, elections, status are under /v1", uri.path());
     Problem::new(ProblemKind::NoSuchAddress, detail).into()
 }
 
 pub(super) async fn not_with_this_method(uri: Uri) -> Response {
-    let detail = format!("{} is not asked with this method: see /v1/openapi.json", uri.path());
+    let detail = format!("{} is not asked with this method: look with GET, change with POST", uri.path());
     let problem = Problem { status: 405, ..Problem::new(ProblemKind::NoSuchAddress, detail) };
     Failure::from(problem).into_response()
 }
