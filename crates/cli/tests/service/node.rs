@@ -1,6 +1,6 @@
 //! One node: what it keeps over a crash, and the commands that use it.
 
-use crate::support::{Directory, Served, eventually, quorate};
+use crate::support::{Directory, Served, eventually, quorate, try_request};
 
 fn stdout(address: &str, arguments: &[&str]) -> String {
     let output = quorate(address, arguments);
@@ -38,6 +38,25 @@ fn a_node_stops_cleanly_and_refuses_anothers_data() {
     let open = quorate("", &["serve", "--listen", "0.0.0.0:0", "--data", directory.path().to_str().unwrap()]);
     assert_eq!(open.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&open.stderr).contains("--insecure"));
+}
+
+#[test]
+fn a_full_disk_ends_the_node_and_takes_nothing_away() {
+    let directory = Directory::new();
+    let mut node = Served::start_on_a_small_disk(directory.path(), 200);
+    let (mut acknowledged, mut fence) = (0, 0);
+    while let Ok((200, grant)) =
+        try_request(&node.address, "POST", &format!("/v1/locks/l{}/acquire", acknowledged + 1), r#"{"ttl": "1h"}"#)
+    {
+        fence = grant["fence"].as_u64().unwrap();
+        acknowledged += 1;
+        assert!(acknowledged < 100_000, "the disk is not small");
+    }
+    assert!(acknowledged > 0);
+    assert_eq!(node.wait(), Some(1), "it ends by itself");
+    let node = Served::start(directory.path(), &[]);
+    assert_eq!(node.get(&format!("/v1/locks/l{acknowledged}")).1["holders"][0]["fence"], fence);
+    assert!(node.get("/v1/status").1["locks"].as_u64().unwrap() >= acknowledged);
 }
 
 #[test]

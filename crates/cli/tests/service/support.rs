@@ -42,7 +42,19 @@ pub(crate) struct Served {
 impl Served {
     /// Starts a node on its data, and waits until it listens.
     pub(crate) fn start(data: &Path, extra: &[&str]) -> Served {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+        Served::start_by(Command::new(env!("CARGO_BIN_EXE_quorate")), data, extra)
+    }
+
+    /// Starts a node on a disk that is full as soon as a file has so many blocks of 512 bytes.
+    pub(crate) fn start_on_a_small_disk(data: &Path, blocks: u32) -> Served {
+        let mut command = Command::new("sh");
+        // Without the trap the process would be killed, where a full disk fails the write.
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$0\" \"$@\"");
+        command.args(["-c", &script, env!("CARGO_BIN_EXE_quorate")]);
+        Served::start_by(command, data, &[])
+    }
+
+    fn start_by(mut command: Command, data: &Path, extra: &[&str]) -> Served {
         command.args(["serve", "--json", "--data"]).arg(data);
         if !extra.contains(&"--listen") {
             command.args(["--listen", "127.0.0.1:0"]);

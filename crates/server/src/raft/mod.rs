@@ -31,11 +31,11 @@ mod types;
 mod wire;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
-use openraft::error::{InitializeError, RaftError};
+use openraft::error::{Fatal, InitializeError, RaftError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
@@ -140,6 +140,7 @@ impl Replica {
             changing: tokio::sync::Mutex::default(),
             receiving: tokio::sync::Mutex::default(),
         });
+        tokio::spawn(tell_of_failure(inner.raft.clone(), Arc::downgrade(&inner)));
         inner.begin(&settings).await?;
         Ok(Replica(inner))
     }
@@ -211,6 +212,21 @@ impl Replica {
         let log = self.0.log.clone();
         // It fails only if the runtime stops, which closes the log, too.
         let _ = tokio::task::spawn_blocking(move || log.close()).await;
+    }
+}
+
+/// Reports why the node cannot go on, if that happens: a disk that is full, or that fails.
+async fn tell_of_failure(raft: Raft, inner: Weak<Inner>) {
+    let mut metrics = raft.metrics();
+    drop(raft);
+    // It ends with an error if the node is stopped in an orderly way; then there is nothing to tell.
+    let failed = metrics.wait_for(|metrics| !matches!(metrics.running_state, Ok(()) | Err(Fatal::Stopped))).await;
+    let failed = failed.ok().and_then(|metrics| metrics.running_state.clone().err());
+    if let (Some(error), Some(inner)) = (failed, inner.upgrade()) {
+        inner.report_trouble(&format!(
+            "the node has stopped, and nothing that it acknowledged is lost: {error}. Make room or mend the disk, and \
+             start it again"
+        ));
     }
 }
 

@@ -1,5 +1,6 @@
 //! `quorate serve`: a node of the service.
 
+use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -63,7 +64,12 @@ pub(crate) fn run(arguments: Serve, terminal: &mut Terminal) -> Result<ExitCode,
     }
     let filter = tracing_subscriber::EnvFilter::try_from_env("QUORATE_LOG")
         .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,openraft=error,raft_log=warn,chunked_wal=warn"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
+        .with_target(false)
+        .init();
     run_async(serve(arguments, terminal))
 }
 
