@@ -1,5 +1,5 @@
 //! The log on disk: openraft's storage over raft-log. One fdatasync per append, in raft-log's own thread; whoever waits
-//! is told after it has returned, and a failed one stops the node.
+//! is told after it has returned, and a failed one stops the node. Only a leader goes on meanwhile: see [`Ahead`].
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
@@ -15,6 +15,7 @@ use raft_log::RaftLog;
 use raft_log::api::raft_log_writer::RaftLogWriter;
 use tokio::sync::oneshot;
 
+use super::ahead::Ahead;
 use super::record::{Payload, Position, Promise, Records, Synced, Waiting};
 use super::status::SyncTimes;
 use super::types::{Entry, LogId, StorageError, StorageIOError, Types, Vote};
@@ -36,6 +37,7 @@ pub(super) struct Log {
     log: Arc<Mutex<Option<RaftLog<Records>>>>,
     node: NodeId,
     times: Arc<SyncTimes>,
+    ahead: Arc<Ahead>,
     acknowledges_early: bool,
 }
 
@@ -58,7 +60,8 @@ impl Log {
             }
         }
         let log = Arc::new(Mutex::new(Some(log)));
-        let log = Log { log, node, times, acknowledges_early: switches::acknowledges_early() };
+        let ahead = Arc::default();
+        let log = Log { log, node, times, ahead, acknowledges_early: switches::acknowledges_early() };
         if log.acknowledges_early {
             log.sync_late();
         }
@@ -68,6 +71,11 @@ impl Log {
     /// Syncs what is left and closes the files. Whatever comes later fails.
     pub(super) fn close(&self) {
         drop(super::lock(&self.log).take());
+    }
+
+    /// What waits for this log.
+    pub(super) fn ahead(&self) -> Arc<Ahead> {
+        self.ahead.clone()
     }
 
     /// The last entry that was known to be committed when this was saved.
@@ -203,7 +211,11 @@ impl RaftLogStorage<Types> for Log {
     }
 
     async fn save_vote(&mut self, vote: &Vote) -> Result<(), StorageError> {
-        self.promise(*vote).await.map_err(|error| StorageIOError::write_vote(AnyError::new(&error)).into())
+        let saved = self.promise(*vote).await;
+        saved.map_err(|error| StorageIOError::write_vote(AnyError::new(&error)))?;
+        let leads = vote.committed && vote.leader_id().node_id == self.node;
+        self.ahead.voted(leads.then_some(vote.leader_id().term));
+        Ok(())
     }
 
     /// A node that led does not lead again before it is elected again. openraft would let it go on in the same term,
@@ -241,12 +253,26 @@ impl RaftLogStorage<Types> for Log {
             flushed.log_io_completed(Ok(()));
             return Ok(());
         }
-        let callback = self.synced(Waiting::Append(flushed));
+        let (Some(first), Some(last)) = (records.first().map(|(at, _)| *at), records.last().map(|(at, _)| *at)) else {
+            flushed.log_io_completed(Ok(()));
+            return Ok(());
+        };
+        let (waiting, ahead) = if self.ahead.leads_in(last.term) {
+            self.ahead.run(first.index..last.index + 1);
+            (Waiting::Ahead { ahead: self.ahead(), before: last.index + 1 }, Some(flushed))
+        } else {
+            (Waiting::Append(flushed), None)
+        };
+        let callback = self.synced(waiting);
         let appended = self.with(|log| {
             log.append(records)?;
             log.flush(true, callback)
         });
-        appended.map_err(|error| cannot_write(&error))
+        appended.map_err(|error| cannot_write(&error))?;
+        if let Some(flushed) = ahead {
+            flushed.log_io_completed(Ok(()));
+        }
+        Ok(())
     }
 
     async fn truncate(&mut self, since: LogId) -> Result<(), StorageError> {

@@ -10,6 +10,7 @@
 //! checksummed. A node that comes back with another directory than the cluster knows is refused: it has forgotten what
 //! it promised.
 
+mod ahead;
 mod backup;
 mod identity;
 mod leadership;
@@ -115,8 +116,9 @@ impl Replica {
         let stopping = CancellationToken::new();
         let connector = settings.connector.clone();
         let links = Arc::new(Links::new(Caller { identity: identity.clone(), connector, stopping }));
-        let network = network::Network(links.clone());
-        let raft = Raft::new(settings.node, Arc::new(config), network, log.clone(), Store(shared.clone())).await;
+        let network = network::Network { links: links.clone(), ahead: log.ahead() };
+        let store = Store { shared: shared.clone(), ahead: log.ahead() };
+        let raft = Raft::new(settings.node, Arc::new(config), network, log.clone(), store).await;
         let raft = raft.map_err(|error| StartError::Log(error.to_string()))?;
         let (proposals, proposed) = mpsc::channel(MOST_WAITING);
         let (confirmations, unconfirmed) = mpsc::channel(MOST_WAITING);

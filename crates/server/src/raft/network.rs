@@ -11,6 +11,7 @@ use openraft::raft::{AppendEntriesRequest, AppendEntriesResponse, InstallSnapsho
 use openraft::raft::{SnapshotResponse, VoteRequest, VoteResponse};
 use openraft::{OptionalSend, Snapshot};
 
+use super::ahead::Ahead;
 use super::link::{Link, Links, Unreached};
 use super::types::{Member, Types, Vote};
 use super::wire::{Reply, Request, SnapshotPart};
@@ -22,18 +23,24 @@ const PART_BYTES: usize = 1 << 20;
 const PAUSE: Duration = Duration::from_millis(200);
 
 /// Makes openraft's connections: all to one member share a link.
-pub(super) struct Network(pub(super) Arc<Links>);
+pub(super) struct Network {
+    pub(super) links: Arc<Links>,
+    pub(super) ahead: Arc<Ahead>,
+}
 
 impl RaftNetworkFactory<Types> for Network {
     type Network = Connection;
 
     async fn new_client(&mut self, target: NodeId, member: &Member) -> Connection {
-        Connection(self.0.to(target, member))
+        Connection { link: self.links.to(target, member), ahead: self.ahead.clone() }
     }
 }
 
 /// openraft's connection to one member.
-pub(super) struct Connection(Arc<Link>);
+pub(super) struct Connection {
+    link: Arc<Link>,
+    ahead: Arc<Ahead>,
+}
 
 type Failure<E> = RPCError<NodeId, Member, RaftError<NodeId, E>>;
 
@@ -56,7 +63,13 @@ impl RaftNetwork<Types> for Connection {
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<NodeId>, Failure<openraft::error::Infallible>> {
-        match self.0.call(Request::Append(request), option.hard_ttl()).await {
+        if let Some(committed) = request.leader_commit {
+            let on_disk = tokio::time::timeout(option.hard_ttl(), self.ahead.wait_for(committed.index)).await;
+            on_disk
+                .map_err(|_| failure(&Unreached::Late))?
+                .map_err(|error| failure(&Unreached::Failed(error.to_string())))?;
+        }
+        match self.link.call(Request::Append(request), option.hard_ttl()).await {
             Ok(Reply::Append(appended)) => Ok(appended.into()),
             Ok(_) => Err(failure(&nonsense())),
             Err(why) => Err(failure(&why)),
@@ -68,7 +81,7 @@ impl RaftNetwork<Types> for Connection {
         request: VoteRequest<NodeId>,
         option: RPCOption,
     ) -> Result<VoteResponse<NodeId>, Failure<openraft::error::Infallible>> {
-        match self.0.call(Request::Vote(request), option.hard_ttl()).await {
+        match self.link.call(Request::Vote(request), option.hard_ttl()).await {
             Ok(Reply::Vote(response)) => Ok(response),
             Ok(_) => Err(failure(&nonsense())),
             Err(why) => Err(failure(&why)),
@@ -100,7 +113,7 @@ impl RaftNetwork<Types> for Connection {
             let part = SnapshotPart { vote, meta: meta.clone(), offset, bytes, is_last };
             let reply = tokio::select! {
                 closed = &mut cancelled => return Err(closed.into()),
-                reply = self.0.call(Request::Snapshot(part), option.hard_ttl()) => reply,
+                reply = self.link.call(Request::Snapshot(part), option.hard_ttl()) => reply,
             };
             let theirs = match reply {
                 Ok(Reply::Snapshot(theirs)) => theirs,

@@ -9,6 +9,7 @@ use openraft::storage::LogFlushed;
 use raft_log::codeq::{Decode, Encode};
 use tokio::sync::oneshot;
 
+use super::ahead::Ahead;
 use super::status::SyncTimes;
 use super::types::{LogId, Types, Vote};
 
@@ -35,9 +36,9 @@ impl raft_log::Types for Records {
 /// Where an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Position {
-    term: u64,
+    pub(super) term: u64,
     node: u64,
-    index: u64,
+    pub(super) index: u64,
 }
 
 impl From<LogId> for Position {
@@ -137,6 +138,13 @@ pub(super) struct Synced {
 pub(super) enum Waiting {
     /// openraft, which acknowledges then.
     Append(LogFlushed<Types>),
+    /// What follows from entries that openraft has sent to others already.
+    Ahead {
+        /// Where it waits.
+        ahead: Arc<Ahead>,
+        /// The entry behind the last of them.
+        before: u64,
+    },
     /// One of our own functions.
     Here(oneshot::Sender<io::Result<()>>),
 }
@@ -147,6 +155,7 @@ impl raft_log::Callback for Synced {
         self.times.record(self.since.elapsed());
         match self.whom {
             Waiting::Append(flushed) => flushed.log_io_completed(result),
+            Waiting::Ahead { ahead, before } => ahead.synced(before, result),
             // Who does not wait any more needs no answer.
             Waiting::Here(sender) => drop(sender.send(result)),
         }

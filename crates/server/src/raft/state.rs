@@ -13,6 +13,7 @@ use openraft::{AnyError, EntryPayload, OptionalSend, RaftSnapshotBuilder};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 
+use super::ahead::Ahead;
 use super::sealed::{self, Damage, Kind};
 use super::types::{Batch, Entry, LogId, Membership, NEWEST_VERSION, RandomId, SnapshotMeta, StorageError};
 use super::types::{StorageIOError, Types, Unreadable};
@@ -147,7 +148,10 @@ fn leader_of(applied: Option<LogId>) -> (u64, NodeId) {
 
 /// The machine, as openraft sees it.
 #[derive(Clone)]
-pub(super) struct Store(pub(super) Arc<Shared>);
+pub(super) struct Store {
+    pub(super) shared: Arc<Shared>,
+    pub(super) ahead: Arc<Ahead>,
+}
 
 fn failed(error: &(impl std::error::Error + 'static)) -> StorageError {
     StorageIOError::write_snapshot(None, AnyError::new(error)).into()
@@ -181,7 +185,7 @@ impl RaftStateMachine<Types> for Store {
     type SnapshotBuilder = Builder;
 
     async fn applied_state(&mut self) -> Result<(Option<LogId>, Membership), StorageError> {
-        Ok(self.0.look(|state| (state.applied, state.membership.clone())))
+        Ok(self.shared.look(|state| (state.applied, state.membership.clone())))
     }
 
     async fn apply<I>(&mut self, entries: I) -> Result<Vec<Vec<Applied>>, StorageError>
@@ -189,9 +193,14 @@ impl RaftStateMachine<Types> for Store {
         I: IntoIterator<Item = Entry> + OptionalSend,
         I::IntoIter: OptionalSend,
     {
-        let listener = &*self.0.listener;
+        let entries: Vec<Entry> = entries.into_iter().collect();
+        if let Some(last) = entries.last() {
+            let on_disk = self.ahead.wait_for(last.log_id.index).await;
+            on_disk.map_err(|error| StorageIOError::write_logs(AnyError::new(&error)))?;
+        }
+        let listener = &*self.shared.listener;
         let applied: Result<_, Unreadable> =
-            self.0.change(|state| entries.into_iter().map(|entry| state.apply(entry, listener)).collect());
+            self.shared.change(|state| entries.into_iter().map(|entry| state.apply(entry, listener)).collect());
         applied.map_err(|unreadable| {
             tracing::error!("{unreadable}");
             StorageIOError::write_state_machine(AnyError::new(&unreadable)).into()
@@ -199,7 +208,7 @@ impl RaftStateMachine<Types> for Store {
     }
 
     async fn get_snapshot_builder(&mut self) -> Builder {
-        Builder { shared: self.0.clone(), state: self.0.look(State::clone) }
+        Builder { shared: self.shared.clone(), state: self.shared.look(State::clone) }
     }
 
     async fn begin_receiving_snapshot(&mut self) -> Result<Box<Cursor<Vec<u8>>>, StorageError> {
@@ -211,7 +220,7 @@ impl RaftStateMachine<Types> for Store {
         meta: &SnapshotMeta,
         snapshot: Box<Cursor<Vec<u8>>>,
     ) -> Result<(), StorageError> {
-        let (shared, bytes) = (self.0.clone(), snapshot.into_inner());
+        let (shared, bytes) = (self.shared.clone(), snapshot.into_inner());
         let mut state = State::from_bytes(&bytes).map_err(|damage| failed(&damage))?;
         // What openraft believes the snapshot to be is what counts.
         state.applied = meta.last_log_id;
@@ -229,7 +238,7 @@ impl RaftStateMachine<Types> for Store {
     }
 
     async fn get_current_snapshot(&mut self) -> Result<Option<Snapshot<Types>>, StorageError> {
-        let shared = self.0.clone();
+        let shared = self.shared.clone();
         blocking(move || {
             let _held = super::lock(&shared.saved);
             let bytes = match std::fs::read(&shared.path) {

@@ -42,7 +42,8 @@ impl StoreBuilder<Types, Log, Store, TemporaryDirectory> for Stores {
         let log = Log::open(&directory.0.join("log"), 1, Arc::new(SyncTimes::default())).unwrap();
         let settings = Settings::new(1, &directory.0, "nowhere");
         let shared = Shared::open(&directory.0, settings.listener).unwrap();
-        Ok((directory, log, Store(Arc::new(shared))))
+        let store = Store { shared: Arc::new(shared), ahead: log.ahead() };
+        Ok((directory, log, store))
     }
 }
 
