@@ -13,7 +13,7 @@ use quorate_server::node::{Node, NodeSettings};
 use quorate_server::raft::Timing;
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::run_async;
+use super::run_node;
 
 /// Serve locks and elections: one durable node by default
 #[derive(Args, Debug)]
@@ -70,7 +70,7 @@ pub(crate) fn run(arguments: Serve, terminal: &mut Terminal) -> Result<ExitCode,
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false)
         .init();
-    run_async(serve(arguments, terminal))
+    run_node(serve(arguments, terminal))
 }
 
 async fn serve(arguments: Serve, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
