@@ -100,7 +100,8 @@ impl LockRequest {
     /// Gives up the place in line, if there is one; what was granted meanwhile is given back.
     pub async fn withdraw(&self) -> Result<(), Error> {
         let session = &self.session.inner;
-        let ask = || Request::Withdraw { session: session.id(), subject: self.subject.clone() };
+        let request = session.next_request();
+        let ask = || Request::Withdraw { session: session.id(), request, subject: self.subject.clone() };
         match insist(session, ask).await? {
             Reply::Granted { fence } => {
                 let (session, subject) = (Arc::clone(session), self.subject.clone());

@@ -75,6 +75,8 @@ pub enum Request {
     Withdraw {
         /// Who.
         session: u64,
+        /// The last request that asked for it, or 0: what was asked for since is not given up.
+        request: u64,
         /// What.
         subject: Subject,
     },

@@ -134,7 +134,7 @@ pub(super) async fn withdraw<E: Engine>(
     Body(body): Body<ReleaseLock>,
 ) -> Result<StatusCode, Failure> {
     let (session, name) = (session_id("session", &body.session)?, lock_name(name)?);
-    if api.service.withdraw(session, name.clone(), soon()).await?.is_some() {
+    if api.service.withdraw(session, body.request.unwrap_or(0), name.clone(), soon()).await?.is_some() {
         let detail = format!("{name} was granted to this session meanwhile, and still is: release it");
         return Err(Problem::new(ProblemKind::Conflict, detail).into());
     }

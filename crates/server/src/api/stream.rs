@@ -95,8 +95,8 @@ async fn respond<E: Engine>(service: &Service<E>, request: Request) -> Result<Re
                 service.acquire(Acquire { session, request, name, mode, wait, delay_ms, value }, until, soon()).await?;
             Ok(Reply::Granted { fence: fence.number() })
         }
-        Request::Withdraw { session, subject } => {
-            match service.withdraw(id(session)?, named(subject)?, soon()).await? {
+        Request::Withdraw { session, request, subject } => {
+            match service.withdraw(id(session)?, request, named(subject)?, soon()).await? {
                 Some(fence) => Ok(Reply::Granted { fence: fence.number() }),
                 None => Ok(Reply::Done),
             }

@@ -193,7 +193,7 @@ async fn withdraw_or_release<E: Engine>(
     known: Option<Fence>,
     deadline: Instant,
 ) -> Result<(), ServiceError> {
-    match service.withdraw(session, name.clone(), deadline).await? {
+    match service.withdraw(session, 0, name.clone(), deadline).await? {
         Some(fence) if Some(fence) != known => service.release(session, 0, name.clone(), deadline).await.map(|_| ()),
         Some(_) | None => Ok(()),
     }

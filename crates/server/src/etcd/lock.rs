@@ -45,7 +45,7 @@ impl<E: Engine> Etcd<E> {
             Err(ServiceError::Refused(Refusal::NoSession(_))) => return Ok(self.service.index()),
             Err(error) => return Err(failed(error)),
         }
-        match self.service.withdraw(session, name.clone(), soon()).await {
+        match self.service.withdraw(session, 0, name.clone(), soon()).await {
             Ok(None) | Err(ServiceError::Refused(_)) => Ok(self.service.index()),
             Err(error) => Err(failed(error)),
             // It was granted in between.

@@ -94,14 +94,13 @@ impl<E: Engine> Etcd<E> {
     /// Asks for something, and waits for it. Asking twice does no harm: there is one place for a session and a name.
     async fn ask(&self, acquire: Acquire) -> Result<Fence, ServiceError> {
         let deadline = soon();
-        let obtained = loop {
-            match self.service.obtain(acquire.clone(), None, deadline).await {
+        loop {
+            match self.service.acquire(acquire.clone(), None, deadline).await {
                 Err(ServiceError::Unavailable(Unavailable::Unknown)) if Instant::now() < deadline => {
                     tokio::time::sleep(AGAIN).await;
                 }
-                other => break other?,
+                other => return other,
             }
-        };
-        Ok(obtained.fence)
+        }
     }
 }

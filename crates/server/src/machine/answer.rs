@@ -69,7 +69,7 @@ pub enum Refusal {
         most: u64,
     },
     /// Backups were restored too often.
-    #[error("no generation of fences is left: backups were restored {most} times")]
+    #[error("no generation of fences is left: the last one is {most}")]
     LastGeneration {
         /// How often they can be.
         most: u16,

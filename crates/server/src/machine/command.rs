@@ -165,6 +165,9 @@ pub enum Command {
     Withdraw {
         /// Whose.
         session: SessionId,
+        /// The last request that asked for it: a withdrawal that comes late does not give up what was asked for since.
+        /// 0 means whichever.
+        request: u64,
         /// Where.
         name: Name,
     },
@@ -202,7 +205,9 @@ pub enum Command {
         /// What it says now.
         value: Vec<u8>,
     },
-    /// Begins a new generation of fences, after the restoration of a backup: all larger than those before. The backup
-    /// must be younger than the last restoration, or there would be two generations of the same number.
-    Generation,
+    /// Begins a new generation of fences, after the restoration of a backup: all larger than those before.
+    Generation {
+        /// Its number is at least this: a backup does not know how often it was restored before.
+        at_least: u16,
+    },
 }

@@ -50,6 +50,8 @@ pub(super) struct Holding {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Waiting {
     pub(super) session: SessionId,
+    /// The number of the last request that asked for it.
+    pub(super) request: u64,
     pub(super) mode: Mode,
     pub(super) delay_ms: u64,
     pub(super) value: Vec<u8>,
@@ -82,11 +84,12 @@ impl Lock {
     /// Puts a request at the end of the line.
     pub(super) fn queue(&mut self, acquire: Acquire, moment: Moment) {
         self.add_user(acquire.mode);
-        let Acquire { session, mode, delay_ms, value, .. } = acquire;
+        let Acquire { session, request, mode, delay_ms, value, .. } = acquire;
         let arrival = self.arrivals;
         self.arrivals += 1;
         *self.crowds.entry(arrival / CROWD).or_default() += 1;
-        self.line.insert(moment.index, Waiting { session, mode, delay_ms, value, since_ms: moment.at_ms, arrival });
+        let waiting = Waiting { session, request, mode, delay_ms, value, since_ms: moment.at_ms, arrival };
+        self.line.insert(moment.index, waiting);
     }
 
     /// Whether a request that comes now gets the lock at once.
@@ -114,7 +117,7 @@ impl Lock {
         if !self.admits(next.mode) {
             return None;
         }
-        let (_, Waiting { session, mode, delay_ms, value, since_ms, arrival }) = self.line.pop_first()?;
+        let (_, Waiting { session, mode, delay_ms, value, since_ms, arrival, .. }) = self.line.pop_first()?;
         self.leave_crowd(arrival);
         let admitted = Admitted { session, since_ms, value: value.clone() };
         self.holders.insert(session, Box::new(Holding { fence, mode, delay_ms, value, since_ms: moment.at_ms }));

@@ -85,12 +85,12 @@ impl Machine {
             Command::Close { session } => self.end(moment, session, Departure::Closed, events),
             Command::Expire { session } => self.end(moment, session, Departure::Expired, events),
             Command::Acquire(acquire) => self.acquire(moment, acquire, events),
-            Command::Withdraw { session, name } => self.withdraw(moment, session, &name, events),
+            Command::Withdraw { session, request, name } => self.withdraw(moment, session, request, &name, events),
             Command::Release { session, request, name } => self.release(moment, session, request, &name, events),
             Command::Force { name, by } => self.force(moment, &name, by, events),
             Command::EndDelay { name, fence } => self.end_delay(moment, &name, fence, events),
             Command::Proclaim { session, name, fence, value } => self.proclaim(session, name, fence, value, events),
-            Command::Generation => self.next_generation(),
+            Command::Generation { at_least } => self.next_generation(at_least),
         }
     }
 
@@ -172,10 +172,15 @@ impl Machine {
         is_known: bool,
         events: &mut Vec<Event>,
     ) -> Result<Response, Refusal> {
-        let Acquire { session, name, mode, value, .. } = acquire;
+        let Acquire { session, request, name, mode, value, .. } = acquire;
         let lock = self.locks.get_mut(&name).expect("where a session has a place, there is a lock");
         let (known_mode, known_value, fence) = match lock.line.get_mut(&place) {
-            Some(waiting) => (waiting.mode, &mut waiting.value, None),
+            Some(waiting) => {
+                if waiting.mode == mode && !is_known {
+                    waiting.request = waiting.request.max(request);
+                }
+                (waiting.mode, &mut waiting.value, None)
+            }
             None => {
                 let holding = lock.holders.get_mut(&session).expect("who has a place holds or awaits the lock");
                 (holding.mode, &mut holding.value, Some(holding.fence))
@@ -210,14 +215,19 @@ impl Machine {
         &mut self,
         moment: Moment,
         id: SessionId,
+        request: u64,
         name: &Name,
         events: &mut Vec<Event>,
     ) -> Result<Response, Refusal> {
         let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
-        if let Some(holding) = self.locks.get(name).and_then(|lock| lock.holders.get(&id)) {
+        let lock = self.locks.get(name);
+        if let Some(holding) = lock.and_then(|lock| lock.holders.get(&id)) {
             return Ok(Response::Granted { fence: holding.fence });
         }
-        if let Some(place) = session.places.remove(name) {
+        let place = session.places.get(name).copied();
+        let asked = place.and_then(|place| Some(lock?.line.get(&place)?.request));
+        if let Some(place) = place.filter(|_| request == 0 || asked.is_none_or(|asked| asked <= request)) {
+            session.places.remove(name);
             self.leave(moment, id, name, place, Departure::Withdrawn, events);
             self.go_on(moment, name, events);
             self.end_if_over(moment, id, events);
@@ -307,11 +317,12 @@ impl Machine {
         Ok(Response::Done)
     }
 
-    fn next_generation(&mut self) -> Result<Response, Refusal> {
-        if self.generation == Fence::LAST_GENERATION {
+    fn next_generation(&mut self, at_least: u16) -> Result<Response, Refusal> {
+        let next = at_least.max(self.generation + 1);
+        if next > Fence::LAST_GENERATION {
             return Err(Refusal::LastGeneration { most: Fence::LAST_GENERATION });
         }
-        self.generation += 1;
+        self.generation = next;
         Ok(Response::Done)
     }
 

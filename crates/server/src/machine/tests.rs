@@ -217,7 +217,7 @@ fn force_takes_a_lock_from_all_who_hold_it_and_ends_its_delays() {
 #[test]
 fn who_withdraws_gives_up_its_place_but_not_what_it_was_granted() {
     let mut machine = Numbered::with_sessions(3);
-    let withdraw = |number| Command::Withdraw { session: session(number), name: name() };
+    let withdraw = |number| Command::Withdraw { session: session(number), request: 0, name: name() };
     machine.share(1, 0);
     machine.acquire(asking(2, 0));
     machine.share(3, 0);
@@ -226,17 +226,36 @@ fn who_withdraws_gives_up_its_place_but_not_what_it_was_granted() {
     assert_eq!(machine.holders(), [1, 3], "who waited behind it can share the lock");
 }
 
+/// Withdrawals are sent again when no answer comes, and a copy may arrive long after.
+#[test]
+fn a_late_withdrawal_leaves_what_was_asked_for_since() {
+    let mut machine = Numbered::with_sessions(2);
+    let withdraw = |request| Command::Withdraw { session: session(2), request, name: name() };
+    machine.acquire(asking(1, 1));
+    machine.acquire(asking(2, 1));
+    assert_eq!(machine.apply(withdraw(2)).0, DONE);
+    machine.acquire(asking(2, 3));
+    assert_eq!(machine.apply(withdraw(2)), (DONE, vec![]));
+    assert_eq!(machine.machine.ahead_of(session(2), &name()), Some(1));
+    assert_eq!(machine.acquire(asking(2, 5)), Response::Queued { ahead: 1 }, "asked for again, it keeps its place");
+    assert_eq!(machine.apply(withdraw(4)), (DONE, vec![]));
+    machine.apply(withdraw(5));
+    assert_eq!(machine.machine.ahead_of(session(2), &name()), None);
+}
+
 #[test]
 fn a_new_generation_has_larger_fences_even_if_commands_are_numbered_anew() {
     let mut machine = Numbered::with_sessions(1);
-    machine.apply(Command::Generation);
+    machine.apply(Command::Generation { at_least: 0 });
     machine.index = 0;
     assert_eq!(machine.acquire(asking(1, 0)), Response::Granted { fence: Fence::new(1, 1) });
     assert!(Fence::new(1, 1) > fence((1 << 45) - 1));
-    for _ in 1..Fence::LAST_GENERATION {
-        assert_eq!(machine.apply(Command::Generation).0, DONE);
+    let mut next = |at_least| machine.apply(Command::Generation { at_least }).0;
+    assert_eq!(next(7), DONE);
+    for _ in 7..Fence::LAST_GENERATION {
+        assert_eq!(next(0), DONE);
     }
-    assert!(matches!(machine.apply(Command::Generation).0, Response::Refused(Refusal::LastGeneration { .. })));
+    assert!(matches!(next(0), Response::Refused(Refusal::LastGeneration { .. })));
 }
 
 #[test]

@@ -84,6 +84,11 @@ impl Machine {
         self.locks.keys()
     }
 
+    /// How often a backup was restored, or a number larger than that.
+    pub fn generation(&self) -> u16 {
+        self.generation
+    }
+
     /// The grant of a session, if it holds this.
     pub fn fence_of(&self, id: SessionId, name: &Name) -> Option<Fence> {
         Some(self.locks.get(name)?.holders.get(&id)?.fence)

@@ -145,12 +145,12 @@ async fn a_restarted_node_has_everything_and_counts_on() {
     replica.stop().await;
     let replica = alone(&directory.0).await.unwrap();
     assert_eq!(replica.look(|machine| machine.digest()), digest);
-    assert_eq!(replica.submit(Command::Generation).await.unwrap().moment.index, 21);
+    assert_eq!(replica.submit(Command::Generation { at_least: 0 }).await.unwrap().moment.index, 21);
     assert_eq!(replica.status().commands, 21);
     assert!(replica.status().syncs.count > 0);
     assert!(replica.status().term > term, "it was elected again");
     replica.stop().await;
-    assert_eq!(replica.submit(Command::Generation).await, Err(Unavailable::Stopping));
+    assert_eq!(replica.submit(Command::Generation { at_least: 0 }).await, Err(Unavailable::Stopping));
 }
 
 #[tokio::test]

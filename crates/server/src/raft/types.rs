@@ -135,7 +135,7 @@ mod tests {
 
     #[test]
     fn a_batch_has_the_commands_that_were_put_in() {
-        let commands = vec![close(1), Command::Generation, close(1 << 40)];
+        let commands = vec![close(1), Command::Generation { at_least: 0 }, close(1 << 40)];
         let encoded: Vec<_> = commands.iter().map(encode).collect();
         assert_eq!(Batch::new(1, 77, &encoded).read(), Ok((77, commands)));
     }

@@ -3,10 +3,11 @@
 use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
+use tokio::time::timeout;
 
 use super::Service;
 use crate::engine::{Applied, Engine, NodeId, Unavailable};
-use crate::machine::{Command, SessionId};
+use crate::machine::{Command, Fence, Name, SessionId};
 
 /// What only the leader can do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -19,13 +20,27 @@ pub(super) enum Question {
     TimeLeft(SessionId),
     /// What was decided last.
     Barrier,
+    /// Say when a place in line has come to the lock.
+    Await(Place),
 }
+
+/// A place in line.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Place {
+    pub(super) session: SessionId,
+    pub(super) name: Name,
+    /// The number of the command that gave it, or confirmed it.
+    pub(super) index: u64,
+}
+
+/// Who awaits something is answered after this in any case, and may ask again. Shorter than anybody waits for answers.
+const LONGEST: Duration = Duration::from_secs(20);
 
 impl Question {
     /// Whether it does no harm to ask twice.
     pub(super) fn may_be_asked_again(&self) -> bool {
         match self {
-            Question::Renew(_) | Question::TimeLeft(_) | Question::Barrier => true,
+            Question::Renew(_) | Question::TimeLeft(_) | Question::Barrier | Question::Await(_) => true,
             Question::Submit(command) => match command {
                 Command::Acquire(acquire) => acquire.request > 0,
                 Command::Release { request, .. } => *request > 0,
@@ -34,7 +49,7 @@ impl Question {
                 | Command::Close { .. }
                 | Command::Expire { .. }
                 | Command::Force { .. }
-                | Command::Generation => false,
+                | Command::Generation { .. } => false,
             },
         }
     }
@@ -50,6 +65,8 @@ pub(super) enum Answer {
     TimeLeft(Option<(u64, u64)>),
     /// The number of the last command.
     Barrier(u64),
+    /// The number of the grant, if there is one.
+    Awaited(Option<Fence>),
 }
 
 impl Answer {
@@ -71,6 +88,10 @@ impl Answer {
 
     pub(super) fn barrier(self) -> Result<u64, Unavailable> {
         if let Answer::Barrier(index) = self { Ok(index) } else { Err(Unavailable::Unknown) }
+    }
+
+    pub(super) fn awaited(self) -> Result<Option<Fence>, Unavailable> {
+        if let Answer::Awaited(fence) = self { Ok(fence) } else { Err(Unavailable::Unknown) }
     }
 }
 
@@ -102,7 +123,23 @@ impl<E: Engine> Service<E> {
                 self.confirm().await?;
                 Ok(Answer::Barrier(self.desk.index()))
             }
+            Question::Await(place) => self.await_grant(&place).await.map(Answer::Awaited),
         }
+    }
+
+    /// Waits until a place in line has come to the lock, and makes sure that it has not lost it since.
+    async fn await_grant(&self, place: &Place) -> Result<Option<Fence>, Unavailable> {
+        let Place { session, name, index } = place;
+        let holds = || self.look(|machine| machine.fence_of(*session, name));
+        let mut ticket = self.desk.waiters.register(*session, name);
+        if holds().is_none() {
+            // Whatever comes of it, what counts is what is true afterwards.
+            let _ = timeout(LONGEST, ticket.fate(*index)).await;
+        }
+        if !self.is_sure_of(*session) {
+            self.confirm().await?;
+        }
+        Ok(holds())
     }
 }
 

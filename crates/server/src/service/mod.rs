@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 
 use thiserror::Error;
 use tokio::sync::broadcast;
-use tokio::time::timeout_at;
+use tokio::time::{sleep, timeout, timeout_at};
 
 pub use desk::Desk;
 pub use forward::answer;
@@ -28,7 +28,8 @@ pub use waiters::{Fate, Occurrence, Told};
 
 use crate::engine::{Applied, Engine, Unavailable};
 use crate::machine::{Acquire, Command, Departure, Fence, Machine, Mode, Name, Refusal, Response, SessionId};
-use forward::Question;
+use forward::{Place, Question};
+use waiters::Ticket;
 
 /// Why a request has not been done.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -106,15 +107,6 @@ pub struct Opened {
     pub session: SessionId,
     /// When.
     pub index: u64,
-}
-
-/// What was asked for was granted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Obtained {
-    /// The number of the grant.
-    pub fence: Fence,
-    /// Whether it came after a wait. This node was told of it then by what it applied, which may be a little behind.
-    pub has_waited: bool,
 }
 
 /// What a node does for clients.
@@ -201,61 +193,80 @@ impl<E: Engine> Service<E> {
         wait_until: Option<Instant>,
         deadline: Instant,
     ) -> Result<Fence, ServiceError> {
-        Ok(self.obtain(acquire, wait_until, deadline).await?.fence)
-    }
-
-    /// Like [`Service::acquire`], and says whether it had to wait.
-    pub async fn obtain(
-        &self,
-        acquire: Acquire,
-        wait_until: Option<Instant>,
-        deadline: Instant,
-    ) -> Result<Obtained, ServiceError> {
-        let (session, name) = (acquire.session, acquire.name.clone());
+        let (session, request, name) = (acquire.session, acquire.request, acquire.name.clone());
         let mut ticket = self.desk.waiters.register(session, &name);
         let Applied { moment, response } = self.submit(Command::Acquire(acquire), deadline).await?;
         match response {
-            Response::Granted { fence } => return Ok(Obtained { fence, has_waited: false }),
+            Response::Granted { fence } => return Ok(fence),
             Response::Queued { .. } => {}
             Response::Busy => return Err(ServiceError::Busy),
             Response::Over => return Err(ServiceError::Over),
             Response::Refused(refusal) => return Err(refusal.into()),
             Response::Done => return Err(Unavailable::Unknown.into()),
         }
-        let fate = match wait_until {
-            None => ticket.fate(moment.index).await,
-            Some(until) => match timeout_at(until.into(), ticket.fate(moment.index)).await {
-                Ok(fate) => fate,
-                Err(_) => {
-                    let fence = self.give_up(session, name).await?;
-                    return Ok(Obtained { fence, has_waited: true });
-                }
+        let granted = self.granted(&mut ticket, Place { session, name: name.clone(), index: moment.index });
+        match wait_until {
+            None => granted.await,
+            Some(until) => match timeout_at(until.into(), granted).await {
+                Ok(granted) => granted,
+                Err(_) => self.give_up(session, request, name).await,
             },
-        };
-        match fate {
-            Fate::Granted(fence) => {
-                self.look_again(session, &name, fence).await?;
-                Ok(Obtained { fence, has_waited: true })
+        }
+    }
+
+    /// Waits in line. This node is told by what it applies; if another one leads, that one knows first, and is asked.
+    async fn granted(&self, ticket: &mut Ticket, place: Place) -> Result<Fence, ServiceError> {
+        tokio::select! {
+            biased;
+            fence = self.granted_elsewhere(&place) => Ok(fence),
+            fate = ticket.fate(place.index) => match fate {
+                Fate::Granted(fence) => self.look_again(place.session, &place.name, fence).await.map(|()| fence),
+                Fate::Gone(departure) => Err(ServiceError::Gone(departure.into())),
+            },
+        }
+    }
+
+    /// Returns when the leader, if that is another node, says that the lock is granted. Of anything else this node
+    /// hears when it applies it.
+    async fn granted_elsewhere(&self, place: &Place) -> Fence {
+        let question = Question::Await(place.clone());
+        let mut leadership = self.engine.leadership();
+        loop {
+            let now = *leadership.borrow_and_update();
+            let elsewhere = now.leader.filter(|_| !now.is_here);
+            let answer = match elsewhere {
+                Some(leader) => forward::ask(&self.engine, leader, &question).await,
+                None => Err(Unavailable::Elsewhere { leader: None }),
+            };
+            match answer.and_then(forward::Answer::awaited) {
+                Ok(Some(fence)) => return fence,
+                Ok(None) => sleep(LOOK_AGAIN).await,
+                // A node that is being stopped, or too old for this question. There may be news, or there are none.
+                Err(_) => drop(timeout(ASK_AGAIN, leadership.changed()).await),
             }
-            Fate::Gone(departure) => Err(ServiceError::Gone(departure.into())),
         }
     }
 
     /// Makes sure that a grant of which this node has heard is not over by now: it may be behind, or have stood still.
-    ///
-    /// Within the time to live of the session from a round in which a majority confirmed this node, nobody else can
-    /// have expired it: whoever leads after that gives it its full time. What this node has expired, it knows.
     async fn look_again(&self, session: SessionId, name: &Name, fence: Fence) -> Result<(), ServiceError> {
-        let ttl_ms = self.look(|machine| machine.session(session).map_or(0, |view| view.ttl_ms));
-        let confirmed = *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_fresh = confirmed.is_some_and(|began| began.elapsed() < Duration::from_millis(ttl_ms));
-        if !is_fresh || !self.engine.leadership().borrow().is_here {
+        if !self.is_sure_of(session) {
             self.catch_up(Instant::now() + PATIENCE).await?;
         }
         match self.look(|machine| machine.fence_of(session, name)) {
             Some(held) if held == fence => Ok(()),
             Some(_) | None => Err(ServiceError::Gone(Gone::Expired)),
         }
+    }
+
+    /// Whether this node knows all that can have happened to a session.
+    ///
+    /// Within the time to live of the session from a round in which a majority confirmed this node, nobody else can
+    /// have expired it: whoever leads after that gives it its full time. What this node has expired, it knows.
+    fn is_sure_of(&self, session: SessionId) -> bool {
+        let ttl_ms = self.look(|machine| machine.session(session).map_or(0, |view| view.ttl_ms));
+        let confirmed = *self.confirmed.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_fresh = confirmed.is_some_and(|began| began.elapsed() < Duration::from_millis(ttl_ms));
+        is_fresh && self.engine.leadership().borrow().is_here
     }
 
     /// Returns when a majority has confirmed that this node leads, in a round that began after the call.
@@ -268,21 +279,23 @@ impl<E: Engine> Service<E> {
     }
 
     /// The time is over; but it may have been granted at the last moment.
-    async fn give_up(&self, session: SessionId, name: Name) -> Result<Fence, ServiceError> {
-        match self.withdraw(session, name, Instant::now() + PATIENCE).await? {
+    async fn give_up(&self, session: SessionId, request: u64, name: Name) -> Result<Fence, ServiceError> {
+        match self.withdraw(session, request, name, Instant::now() + PATIENCE).await? {
             Some(fence) => Ok(fence),
             None => Err(ServiceError::WaitedInVain),
         }
     }
 
-    /// Gives up a place in line. What was granted meanwhile stays granted, and is returned.
+    /// Gives up a place in line that this request or an earlier one asked for, or any if it is 0. What was granted
+    /// meanwhile stays granted, and is returned.
     pub async fn withdraw(
         &self,
         session: SessionId,
+        request: u64,
         name: Name,
         deadline: Instant,
     ) -> Result<Option<Fence>, ServiceError> {
-        match self.submit(Command::Withdraw { session, name }, deadline).await?.response {
+        match self.submit(Command::Withdraw { session, request, name }, deadline).await?.response {
             Response::Granted { fence } => Ok(Some(fence)),
             response => done(response).map(|()| None),
         }
@@ -358,7 +371,7 @@ impl<E: Engine> Service<E> {
                 Ok(Err(unavailable)) => {
                     if unavailable == Unavailable::Unknown && question.may_be_asked_again() && Instant::now() < deadline
                     {
-                        tokio::time::sleep(LOOK_AGAIN).await;
+                        sleep(LOOK_AGAIN).await;
                         continue;
                     }
                     return Err(unavailable.into());
@@ -372,6 +385,8 @@ impl<E: Engine> Service<E> {
 
 /// How often to look for a leader, if nobody tells.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How often to ask a leader that does not answer.
+const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// How long to try to give up a place in line, for who is gone already.
 const PATIENCE: Duration = Duration::from_secs(5);
 

@@ -85,6 +85,8 @@ struct ToldLock {
     largest: Option<Fence>,
     holders: BTreeMap<SessionId, Fence>,
     line: Vec<SessionId>,
+    /// The request by which each came to the line.
+    asked: BTreeMap<SessionId, u64>,
     delays: BTreeSet<Fence>,
 }
 
@@ -108,6 +110,7 @@ impl Told {
         if let Command::EndDelay { name, fence } = command {
             self.locks.entry(name.clone()).or_default().delays.remove(fence);
         }
+        self.judge_withdrawal(command, events)?;
         let vacant = |told: &Told| -> BTreeSet<Name> {
             told.locks.iter().filter(|(_, lock)| lock.is_vacant()).map(|(name, _)| name.clone()).collect()
         };
@@ -122,6 +125,20 @@ impl Told {
         told_vacant.sort();
         demand(told_vacant == become_vacant, "a lock is told to be vacant once, when the last one leaves")?;
         self.agrees(seen)
+    }
+
+    fn judge_withdrawal(&mut self, command: &Command, events: &[Event]) -> Result<(), Broken> {
+        match command {
+            Command::Acquire(acquire) if events.iter().any(|event| matches!(event, Event::Queued { .. })) => {
+                self.lock(&acquire.name).asked.insert(acquire.session, acquire.request);
+                Ok(())
+            }
+            Command::Withdraw { session, request: request @ 1.., name } if !events.is_empty() => {
+                let asked = self.lock(name).asked.get(session).copied();
+                demand(asked <= Some(*request), "a withdrawal gives up nothing that was asked for after it")
+            }
+            _ => Ok(()),
+        }
     }
 
     fn event(&mut self, event: &Event, seen: &Seen, told_vacant: &mut Vec<Name>) -> Result<(), Broken> {

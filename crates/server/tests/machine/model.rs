@@ -31,6 +31,8 @@ pub(crate) enum Flaw {
     ForceLeavesPlace,
     /// Nobody is let in when the first in line withdraws.
     WithdrawalAdmitsNobody,
+    /// A withdrawal that comes late gives up a place that was asked for since.
+    WithdrawalIgnoresNumber,
     /// Readers get a lock in spite of a delay.
     ReadersIgnoreDelay,
     /// There is one permit more than there should be.
@@ -44,7 +46,7 @@ pub(crate) enum Flaw {
 }
 
 impl Flaw {
-    pub(crate) const ALL: [Flaw; 15] = [
+    pub(crate) const ALL: [Flaw; 16] = [
         Flaw::ReadersOvertake,
         Flaw::ExpiryForgetsWaiters,
         Flaw::AnyDelayEnds,
@@ -55,6 +57,7 @@ impl Flaw {
         Flaw::GenerationsAreAlike,
         Flaw::ForceLeavesPlace,
         Flaw::WithdrawalAdmitsNobody,
+        Flaw::WithdrawalIgnoresNumber,
         Flaw::ReadersIgnoreDelay,
         Flaw::OnePermitMore,
         Flaw::LastDelayCounts,
@@ -90,6 +93,7 @@ struct Place {
     value: Vec<u8>,
     since_ms: u64,
     fence: Option<Fence>,
+    asked: u64,
 }
 
 impl Model {
@@ -197,6 +201,10 @@ impl Model {
             session.done.push(request);
         }
         if let Some(position) = self.position(id, &name) {
+            if self.places[position].mode == mode && !is_known {
+                let asked = &mut self.places[position].asked;
+                *asked = request.max(*asked);
+            }
             return self.again(position, mode, value, is_known, events);
         }
         if is_known && !ignores {
@@ -215,9 +223,8 @@ impl Model {
             return Ok(Response::Busy);
         }
         let ahead = self.places.iter().filter(|place| place.name == name).count() as u64;
-        let place =
-            Place { name: name.clone(), session: id, mode, delay_ms, value, since_ms: moment.at_ms, fence: None };
-        self.places.push(place);
+        let (since_ms, fence, asked) = (moment.at_ms, None, request);
+        self.places.push(Place { name: name.clone(), session: id, mode, delay_ms, value, since_ms, fence, asked });
         if !is_free {
             events.push(Event::Queued { name, session: id });
             return Ok(Response::Queued { ahead });
@@ -249,11 +256,22 @@ impl Model {
         Ok(fence.map_or(Response::Queued { ahead: ahead as u64 }, |fence| Response::Granted { fence }))
     }
 
-    fn withdraw(&mut self, id: SessionId, name: &Name, moment: Moment, events: &mut Vec<Event>) -> Answer {
+    fn withdraw(
+        &mut self,
+        id: SessionId,
+        request: u64,
+        name: &Name,
+        moment: Moment,
+        events: &mut Vec<Event>,
+    ) -> Answer {
         self.session(id)?;
         let Some(position) = self.position(id, name) else { return Ok(Response::Done) };
         if let Some(fence) = self.places[position].fence {
             return Ok(Response::Granted { fence });
+        }
+        let is_late = request > 0 && self.places[position].asked > request;
+        if is_late && !self.has(Flaw::WithdrawalIgnoresNumber) {
+            return Ok(Response::Done);
         }
         self.leave(position, Departure::Withdrawn, moment, events);
         if !self.has(Flaw::WithdrawalAdmitsNobody) {
@@ -356,15 +374,15 @@ impl Service for Model {
             Command::Close { session } => self.end(session, Departure::Closed, moment, &mut events),
             Command::Expire { session } => self.end(session, Departure::Expired, moment, &mut events),
             Command::Acquire(acquire) => self.acquire(acquire, moment, &mut events),
-            Command::Withdraw { session, name } => self.withdraw(session, &name, moment, &mut events),
+            Command::Withdraw { session, request, name } => self.withdraw(session, request, &name, moment, &mut events),
             Command::Release { session, request, name } => self.release(session, request, &name, moment, &mut events),
             Command::Force { name, by } => self.force(&name, by, moment, &mut events),
             Command::EndDelay { name, fence } => self.end_delay(&name, fence, moment, &mut events),
             Command::Proclaim { session, name, fence, value } => {
                 self.proclaim(session, name, fence, value, &mut events)
             }
-            Command::Generation => {
-                self.generation += 1;
+            Command::Generation { at_least } => {
+                self.generation = u64::from(at_least).max(self.generation + 1);
                 Ok(Response::Done)
             }
         };

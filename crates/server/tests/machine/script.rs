@@ -18,7 +18,8 @@ pub(crate) enum Step {
         value: u8,
         numbered: bool,
     },
-    Withdraw(u64, usize),
+    /// Withdraws what was asked for until so many requests ago, or whatever there is.
+    Withdraw(u64, usize, Option<u64>),
     Release {
         slot: u64,
         name: usize,
@@ -61,7 +62,8 @@ pub(crate) fn scripts() -> impl Strategy<Value = Vec<Step>> {
         1 => slot().prop_map(Step::Close),
         2 => slot().prop_map(Step::Expire),
         12 => acquire,
-        2 => (slot(), name()).prop_map(|(slot, name)| Step::Withdraw(slot, name)),
+        3 => (slot(), name(), prop::option::of(0u64..4))
+            .prop_map(|(slot, name, until)| Step::Withdraw(slot, name, until)),
         6 => release,
         1 => name().prop_map(Step::Force),
         3 => (0usize..3).prop_map(Step::EndDelay),
@@ -126,7 +128,10 @@ impl Director {
                 delay_ms,
                 value: vec![value],
             }),
-            Step::Withdraw(slot, place) => Command::Withdraw { session: self.session(slot), name: name(place) },
+            Step::Withdraw(slot, place, until) => {
+                let request = until.map_or(0, |back| self.requests.saturating_sub(back));
+                Command::Withdraw { session: self.session(slot), request, name: name(place) }
+            }
             Step::Release { slot, name: place, numbered } => {
                 Command::Release { session: self.session(slot), request: self.request(numbered), name: name(place) }
             }
@@ -139,7 +144,7 @@ impl Director {
                 let (name, fence) = latest(&self.grants, grant);
                 Command::Proclaim { session: self.session(slot), name, fence, value: vec![value] }
             }
-            Step::Generation => Command::Generation,
+            Step::Generation => Command::Generation { at_least: 0 },
             // Nothing was sent so long ago: nothing happens.
             Step::Again(_) => Command::EndDelay { name: name(0), fence: Fence::from_number(0) },
         }

@@ -35,8 +35,8 @@ async fn fences_grow_on_after_a_backup_is_restored() {
     let lost = fence(&cluster.submit(acquire(1, "a")).await.response);
 
     let directory = TemporaryDirectory::new();
-    restore(&directory.0, 8, "127.0.0.1:0", &backup).await.unwrap();
-    let refused = restore(&directory.0, 8, "127.0.0.1:0", &backup).await;
+    restore(&directory.0, 8, "127.0.0.1:0", &backup, None).await.unwrap();
+    let refused = restore(&directory.0, 8, "127.0.0.1:0", &backup, None).await;
     assert!(matches!(refused, Err(RestoreError::NotEmpty(_))));
     for attempt in 0..2 {
         let node = Node::start(Settings::new(8, &directory.0, "127.0.0.1:0")).await;
@@ -48,6 +48,26 @@ async fn fences_grow_on_after_a_backup_is_restored() {
     }
 }
 
+/// Those who had a fence from the first restoration must lose against those of the second.
+#[tokio::test]
+async fn a_backup_that_is_restored_twice_goes_on_in_another_generation() {
+    let cluster = Cluster::begin([1], |_| ()).await;
+    cluster.submit(open(1)).await;
+    let backup = cluster.replica(1).backup();
+    let mut fences = Vec::new();
+    let mut generation = None;
+    for _ in 0..2 {
+        let directory = TemporaryDirectory::new();
+        let restored = restore(&directory.0, 8, "127.0.0.1:0", &backup, generation).await.unwrap();
+        generation = Some(restored + 1);
+        let node = Node::start(Settings::new(8, &directory.0, "127.0.0.1:0")).await;
+        node.replica.leadership().wait_for(|leadership| leadership.is_here).await.unwrap();
+        fences.push(fence(&node.replica.submit(acquire(1, "a")).await.unwrap().response));
+        node.stop().await;
+    }
+    assert!(fences[0] < fences[1], "{fences:?}");
+}
+
 #[tokio::test]
 async fn a_damaged_backup_is_refused() {
     let cluster = Cluster::begin([1], |_| ()).await;
@@ -55,7 +75,7 @@ async fn a_damaged_backup_is_refused() {
     let mut backup = cluster.replica(1).backup();
     *backup.last_mut().unwrap() ^= 1;
     let directory = TemporaryDirectory::new();
-    let refused = restore(&directory.0, 8, "nowhere", &backup).await.unwrap_err();
+    let refused = restore(&directory.0, 8, "nowhere", &backup, None).await.unwrap_err();
     assert!(refused.to_string().contains("checksum is wrong"), "{refused}");
     assert!(std::fs::read_dir(&directory.0).unwrap().next().is_none(), "nothing was written");
 }
