@@ -3,16 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::contract::{DEFAULT_TTL, Election, ForceRelease, Lock, Locks, Problem, ProblemKind, Status};
+use crate::contract::Status;
+use crate::contract::{AddMember, DEFAULT_TTL, Election, ForceRelease, Lock, Locks, Member, Problem, ProblemKind};
+use crate::feed::Feed;
 use crate::session::Session;
 use crate::{Error, http};
 
 /// How long to look for a node that answers, unless told otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a new member may take to catch up, and a backup to arrive.
+const LONG_PATIENCE: Duration = Duration::from_secs(360);
+/// A backup is at most so long: as long as nodes send each other.
+const LONGEST_BACKUP: usize = 4 << 30;
 
 /// A client of the service. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -71,6 +79,40 @@ impl Client {
         self.post(&format!("/v1/locks/{}/force", encoded(name)), &body).await
     }
 
+    /// The members of the cluster.
+    pub async fn members(&self) -> Result<Vec<Member>, Error> {
+        self.get("/v1/members").await
+    }
+
+    /// Adds a member, which must run already. It learns everything first; this returns when it votes.
+    pub async fn add_member(&self, node: u64, address: &str) -> Result<(), Error> {
+        let body = AddMember { node, address: address.into() };
+        self.clone().patience(LONG_PATIENCE).post("/v1/members", &body).await
+    }
+
+    /// Removes a member.
+    pub async fn remove_member(&self, node: u64) -> Result<(), Error> {
+        self.ask(&Method::DELETE, &format!("/v1/members/{node}"), None::<&()>).await
+    }
+
+    /// A backup of everything that was decided before the call, with a checksum: for `quorate restore`.
+    pub async fn backup(&self) -> Result<Bytes, Error> {
+        self.of_any(async |node| {
+            http::bytes(node, Method::GET, "/v1/backup", Bytes::new(), LONG_PATIENCE, LONGEST_BACKUP).await
+        })
+        .await
+    }
+
+    /// Everything that happens to sessions, locks and elections, from now on.
+    pub fn watch(&self) -> Feed {
+        Feed::new(self.clone(), "/v1/events".into())
+    }
+
+    /// Who leads: now, and whenever that changes.
+    pub fn observe(&self, name: &str) -> Feed {
+        Feed::new(self.clone(), format!("/v1/elections/{}/observe", encoded(name)))
+    }
+
     /// Gets something from any node that answers.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         self.ask(&Method::GET, path, None::<&()>).await
@@ -87,9 +129,14 @@ impl Client {
         path: &str,
         body: Option<&(impl Serialize + Sync)>,
     ) -> Result<T, Error> {
+        self.of_any(async |node| http::request(node, method.clone(), path, body, self.patience).await).await
+    }
+
+    /// Asks one node after the other until one knows.
+    async fn of_any<T>(&self, ask: impl AsyncFn(&str) -> Result<T, Error>) -> Result<T, Error> {
         let mut last = None;
         for node in self.nodes.iter() {
-            match http::request(node, method.clone(), path, body, self.patience).await {
+            match ask(node).await {
                 Err(error @ Error::Unreachable { .. }) => last = Some(error),
                 Err(Error::Problem(problem)) if is_of_this_node(&problem) => last = Some(Error::Problem(problem)),
                 answered => return answered,
@@ -100,7 +147,7 @@ impl Client {
 }
 
 /// Whether another node may know better.
-fn is_of_this_node(problem: &Problem) -> bool {
+pub(crate) fn is_of_this_node(problem: &Problem) -> bool {
     matches!(problem.kind, ProblemKind::NoLeader | ProblemKind::Stopping)
 }
 
