@@ -97,10 +97,9 @@ impl Client {
 
     /// A backup of everything that was decided before the call, with a checksum: for `quorate restore`.
     pub async fn backup(&self) -> Result<Bytes, Error> {
-        self.of_any(async |node| {
-            http::bytes(node, Method::GET, "/v1/backup", Bytes::new(), LONG_PATIENCE, LONGEST_BACKUP).await
-        })
-        .await
+        let client = self.clone().patience(LONG_PATIENCE);
+        let (_, backup) = client.exchange(&Method::GET, "/v1/backup", &Bytes::new(), LONGEST_BACKUP).await?;
+        Ok(backup)
     }
 
     /// Everything that happens to sessions, locks and elections, from now on.
@@ -129,17 +128,28 @@ impl Client {
         path: &str,
         body: Option<&(impl Serialize + Sync)>,
     ) -> Result<T, Error> {
-        self.of_any(async |node| http::request(node, method.clone(), path, body, self.patience).await).await
+        let body = match body {
+            None => Bytes::new(),
+            Some(body) => serde_json::to_vec(body).map_err(|error| Error::Usage(error.to_string()))?.into(),
+        };
+        let (node, answer) = self.exchange(method, path, &body, http::LONGEST_ANSWER).await?;
+        http::decode(node, &answer)
     }
 
-    /// Asks one node after the other until one knows.
-    async fn of_any<T>(&self, ask: impl AsyncFn(&str) -> Result<T, Error>) -> Result<T, Error> {
+    /// Asks one node after the other until one knows: which, and what it answers.
+    async fn exchange(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &Bytes,
+        longest: usize,
+    ) -> Result<(&str, Bytes), Error> {
         let mut last = None;
         for node in self.nodes.iter() {
-            match ask(node).await {
+            match http::bytes(node, method.clone(), path, body.clone(), self.patience, longest).await {
                 Err(error @ Error::Unreachable { .. }) => last = Some(error),
                 Err(Error::Problem(problem)) if is_of_this_node(&problem) => last = Some(Error::Problem(problem)),
-                answered => return answered,
+                answered => return answered.map(|answer| (node.as_str(), answer)),
             }
         }
         Err(last.unwrap_or_else(|| Error::Usage("there is no address to ask".into())))
@@ -206,6 +216,16 @@ mod tests {
     #[test]
     fn names_are_encoded_as_parts_of_a_path() {
         assert_eq!(encoded("db/migrate ü?"), "db%2Fmigrate%20%C3%BC%3F");
+    }
+
+    #[test]
+    fn requests_can_be_made_on_any_thread() {
+        fn takes_send(_: impl Send) {}
+        let client = Client::new(["127.0.0.1:1"]).unwrap();
+        takes_send(client.status());
+        takes_send(client.add_member(1, ""));
+        takes_send(client.backup());
+        takes_send(client.watch().next());
     }
 
     #[test]

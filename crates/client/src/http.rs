@@ -7,7 +7,6 @@ use http_body_util::{BodyExt, Full, Limited};
 use hyper::body::Incoming;
 use hyper::{Method, Request, Response, header};
 use hyper_util::rt::TokioIo;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
 use tokio::task::JoinHandle;
@@ -16,25 +15,8 @@ use tokio::time::timeout;
 use crate::Error;
 use crate::contract::Problem;
 
-/// Answers are at most so long.
-const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
-
-/// Asks one node, and reads what it answers.
-pub(crate) async fn request<T: DeserializeOwned>(
-    node: &str,
-    method: Method,
-    path: &str,
-    body: Option<&(impl Serialize + Sync)>,
-    patience: Duration,
-) -> Result<T, Error> {
-    let body = match body {
-        None => Bytes::new(),
-        Some(body) => serde_json::to_vec(body).map_err(|error| Error::Usage(error.to_string()))?.into(),
-    };
-    let answer = bytes(node, method, path, body, patience, LONGEST_ANSWER).await?;
-    let answer = if answer.is_empty() { &b"null"[..] } else { &answer };
-    serde_json::from_slice(answer).map_err(|error| not_understood(node, 200, &error, answer))
-}
+/// Answers are at most so long, unless they are asked for as bytes.
+pub(crate) const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
 
 /// Asks one node, and reads what it answers, whatever that is, up to a limit.
 pub(crate) async fn bytes(
@@ -92,6 +74,12 @@ pub(crate) async fn open(
     let problem: Problem =
         serde_json::from_slice(&body).map_err(|error| not_understood(node, status, &error, &body))?;
     Err(problem.into())
+}
+
+/// What an answer says.
+pub(crate) fn decode<T: DeserializeOwned>(node: &str, answer: &[u8]) -> Result<T, Error> {
+    let answer = if answer.is_empty() { &b"null"[..] } else { answer };
+    serde_json::from_slice(answer).map_err(|error| not_understood(node, 200, &error, answer))
 }
 
 fn not_understood(node: &str, status: u16, error: &serde_json::Error, answer: &[u8]) -> Error {
