@@ -2,6 +2,7 @@
 
 mod cluster;
 mod dev;
+mod examples;
 mod follow;
 mod http;
 mod node;
