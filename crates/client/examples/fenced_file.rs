@@ -1,7 +1,8 @@
 //! A worker that fences its writes to a file: `fenced_file FILE NAME ROUNDS`.
 //!
-//! The file has a number. In each round the worker gets a lock, reads the number, and writes a larger one. It may be paused
-//! at any moment for longer than its lease lasts, without knowing; then its write is refused, and no count is lost:
+//! The file has a number. In each round the worker gets a lock, reads the number, and writes a larger one. It may be
+//! paused at any moment for longer than its lease lasts, without knowing; then its write is refused, and no count is
+//! lost:
 //!
 //! - *On entry* it shows its fence to the file, and gets the number in the same step. From then on every smaller fence
 //!   is refused, also before this worker has written anything.

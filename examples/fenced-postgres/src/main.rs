@@ -1,21 +1,22 @@
 //! A worker that fences its writes to PostgreSQL: `fenced-postgres DATABASE NAME ROUNDS`.
 //!
-//! A row has a number. In each round the worker gets a lock, reads the number, and writes a larger one. It may be paused at
-//! any moment for longer than its lease lasts, without knowing; then its write is refused, and no count is lost.
+//! A row has a number. In each round the worker gets a lock, reads the number, and writes a larger one. It may be
+//! paused at any moment for longer than its lease lasts, without knowing; then its write is refused, and no count is
+//! lost.
 //!
 //! The check of the fence and what depends on it are *one statement*, so nothing can come in between: PostgreSQL locks
 //! the row, and looks at the condition once more if somebody has changed it meanwhile (also in its default isolation,
 //! READ COMMITTED). A `SELECT` of the fence before an `UPDATE` without it would be a race.
 //!
-//! - [`ENTER`] shows the fence to the row, and reads the number. From then on every smaller fence is refused, also before
-//!   this worker has written anything.
+//! - [`ENTER`] shows the fence to the row, and reads the number. From then on every smaller fence is refused, also
+//!   before this worker has written anything.
 //! - [`WRITE`] writes, unless somebody with a larger fence has entered in between.
 //!
-//! In a transaction of several statements, let the first one be [`ENTER`]: its lock on the row keeps others out until the
-//! transaction has ended.
+//! In a transaction of several statements, let the first one be [`ENTER`]: its lock on the row keeps others out until
+//! the transaction has ended.
 //!
-//! The table is made by `schema.sql`; DATABASE is as in `host=/run/postgresql user=me dbname=test`. `test` beside this file
-//! shows all of it with a server of its own.
+//! The table is made by `schema.sql`; DATABASE is as in `host=/run/postgresql user=me dbname=test`. `test` beside this
+//! file shows all of it with a server of its own.
 
 use std::time::Duration;
 

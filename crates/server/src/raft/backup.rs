@@ -42,7 +42,7 @@ pub fn examine(backup: &[u8]) -> Result<Contents, Damage> {
 #[derive(Debug, Error)]
 pub enum SalvageError {
     /// Nothing is there.
-    #[error("{} is no data directory of a node: name the directory that `quorate serve --data` was given", .0.display())]
+    #[error("{} is no data directory of a node: name the one that `quorate serve --data` was given", .0.display())]
     NoData(PathBuf),
     /// There is a node that has never belonged to a cluster.
     #[error("the node of {} has never heard of a cluster, so there is nothing to back up", .0.display())]

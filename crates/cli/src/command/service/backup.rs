@@ -34,9 +34,9 @@ pub(crate) struct Backup {
 
 /// Begin a cluster from a backup
 ///
-/// Fills an empty data directory for one node, which is alone at first; others are added by `quorate member add`. Sessions,
-/// locks and elections are as in the backup, and every fence will be larger than all that the old cluster ever gave. The old
-/// cluster must not run any more: its nodes are refused, but its clients cannot tell.
+/// Fills an empty data directory for one node, which is alone at first; others are added by `quorate member add`.
+/// Sessions, locks and elections are as in the backup, and every fence will be larger than all that the old cluster
+/// ever gave. The old cluster must not run any more: its nodes are refused, but its clients cannot tell.
 #[derive(Args, Debug)]
 pub(crate) struct Restore {
     /// The backup

@@ -1,8 +1,8 @@
 //! `quorate demo fence`: what a fence is for, shown with real processes.
 //!
-//! A worker gets a lock, and makes sure that it holds it. Then it is paused for longer than its lease, as by a long garbage
-//! collection or a machine that is moved. Another one gets the lock and writes. The first goes on where it was, and
-//! writes: too late, without knowing. No lock service can prevent that; a resource that looks at fences can.
+//! A worker gets a lock, and makes sure that it holds it. Then it is paused for longer than its lease, as by a long
+//! garbage collection or a machine that is moved. Another one gets the lock and writes. The first goes on where it was,
+//! and writes: too late, without knowing. No lock service can prevent that; a resource that looks at fences can.
 
 use std::process::ExitCode;
 use std::time::Duration;

@@ -12,8 +12,8 @@ use super::{Endpoints, failed, harmless, in_words, run_async};
 
 /// Follow an election: who leads, what it says, and when nobody does
 ///
-/// One line now, and one whenever it changes, until Ctrl-C. When the connection is lost, another node is asked, and what has
-/// changed meanwhile is shown; leaders who came and went in between are not.
+/// One line now, and one whenever it changes, until Ctrl-C. When the connection is lost, another node is asked, and
+/// what has changed meanwhile is shown; leaders who came and went in between are not.
 #[derive(Args, Debug)]
 pub(crate) struct Observe {
     /// The election's name
@@ -25,8 +25,8 @@ pub(crate) struct Observe {
 
 /// Follow what happens to sessions, locks and elections
 ///
-/// One line for each event, until Ctrl-C, with the time by the leader's clock (UTC). When the connection is lost, another node
-/// is asked; whether anything was missed in between is said.
+/// One line for each event, until Ctrl-C, with the time by the leader's clock (UTC). When the connection is lost,
+/// another node is asked; whether anything was missed in between is said.
 #[derive(Args, Debug)]
 pub(crate) struct Watch {
     /// Only locks and elections whose names begin like this; by default all, and sessions

@@ -28,8 +28,8 @@ enum Change {
     List(List),
     /// Add a member: it learns everything first, and votes when it has caught up
     ///
-    /// It must run already, on an empty data directory: `quorate serve --node N --listen ADDRESS --join`. A number is used
-    /// once: a member that has lost its disk comes back under another one.
+    /// It must run already, on an empty data directory: `quorate serve --node N --listen ADDRESS --join`. A number is
+    /// used once: a member that has lost its disk comes back under another one.
     Add(Add),
     /// Remove a member
     ///

@@ -1,6 +1,8 @@
 //! Processes that this one starts: nodes and workers of its own binary. They end when it ends, however that happens.
 
+use std::ffi::OsStr;
 use std::fs::File;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{ExitStatus, Stdio};
 use std::time::Duration;
@@ -42,6 +44,11 @@ impl Process {
         let file = file.map_err(|error| Failure::File { path: log.display().to_string(), error })?;
         let mut command = Command::new(std::env::current_exe()?);
         command.args(arguments).args(["--json", "--with-parent", &std::process::id().to_string()]);
+        // What the environment says of another service is not meant for this one.
+        let is_foreign = |name: &OsStr| name.as_bytes().starts_with(b"QUORATE_") && name != "QUORATE_LOG";
+        for (name, _) in std::env::vars_os().filter(|(name, _)| is_foreign(name)) {
+            command.env_remove(name);
+        }
         // In a group of its own, so that a Ctrl-C at the terminal is ours to handle.
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(file).process_group(0).kill_on_drop(true);
         let mut child = command.spawn()?;

@@ -25,9 +25,9 @@ const GLANCE: Duration = Duration::from_millis(200);
 
 /// A local cluster of real processes: kill, pause and restart nodes by a key
 ///
-/// Shows who leads as it changes. While it runs, type a letter and the number of a node: k2 kills node 2 (kill -9), p2 pauses
-/// it (SIGSTOP), c2 lets it go on, r2 starts it again on its data; q quits, as Ctrl-C does. Where input is not a terminal, the
-/// same is read from it. Nothing is left running, however this process ends.
+/// Shows who leads as it changes. While it runs, type a letter and the number of a node: k2 kills node 2 (kill -9), p2
+/// pauses it (SIGSTOP), c2 lets it go on, r2 starts it again on its data; q quits, as Ctrl-C does. Where input is not a
+/// terminal, the same is read from it. Nothing is left running, however this process ends.
 #[derive(Args, Debug)]
 pub(crate) struct Dev {
     /// How many nodes

@@ -48,7 +48,8 @@ fn ports_of_before(text: &str, many: u16, data: &Path) -> Result<Vec<u16>, Failu
 pub(super) type Leader = Option<(u64, u64)>;
 
 impl Nodes {
-    /// Chooses addresses: those that the data were made with, or else from this port on, or any that are free if it is 0.
+    /// Chooses addresses: those that the data were made with, or else from this port on, or any that are free if it is
+    /// 0.
     pub(super) fn at(port: u16, many: u16, data: &Path) -> Result<Nodes, Failure> {
         let file = data.join("addresses");
         let ports = match std::fs::read_to_string(&file) {
