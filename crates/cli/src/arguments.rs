@@ -11,9 +11,14 @@ use quorate_lab::command::program::{EXIT_CODES, WIDTH};
 use quorate_lab::command::{check, parse, replay, scenarios, sim};
 use quorate_lab::exercise::Exercise;
 
+use crate::command::service::backup::{Backup, Restore};
 use crate::command::service::bench::Bench;
+use crate::command::service::demo::Demo;
+use crate::command::service::dev::Dev;
+use crate::command::service::follow::{Observe, Watch};
 use crate::command::service::lock::{Elect, Lock};
 use crate::command::service::look::{Locks, Release, Status};
+use crate::command::service::member::Member;
 use crate::command::service::serve::Serve;
 
 /// Distributed mutual exclusion and leader election, from the textbook to production.
@@ -64,6 +69,20 @@ pub(crate) enum Command {
     Release(Release),
     /// Show how a node is, and who leads
     Status(Status),
+    /// Follow an election: who leads, what it says, and when nobody does
+    Observe(Observe),
+    /// Follow what happens to sessions, locks and elections
+    Watch(Watch),
+    /// Show or change who belongs to the cluster
+    Member(Member),
+    /// Write all that the service knows into a file
+    Backup(Backup),
+    /// Begin a cluster from a backup
+    Restore(Restore),
+    /// A local cluster of real processes: kill, pause and restart nodes by a key
+    Dev(Dev),
+    /// Show with real processes what something is for
+    Demo(Demo),
     /// Measure the service: cycles of acquire and release
     Bench(Bench),
     /// Print a completion script for a shell

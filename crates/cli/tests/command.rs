@@ -313,12 +313,13 @@ fn the_chance_of_a_violation_is_told_three_ways() {
 #[test]
 fn completions_and_man_pages_come_from_the_same_definitions() {
     for shell in ["bash", "zsh", "fish", "elvish", "powershell"] {
-        assert!(stdout(&["completions", shell]).contains("voting-sets"), "{shell}");
+        let script = stdout(&["completions", shell]);
+        assert!(["voting-sets", "member", "observe", "dev"].iter().all(|name| script.contains(name)), "{shell}");
     }
     assert!(stdout(&["man"]).contains(".TH quorate"));
     let directory = std::env::temp_dir().join(format!("quorate-man-{}", std::process::id()));
     stdout(&["man", directory.to_str().unwrap()]);
-    for page in ["quorate.1", "quorate-sim.1", "quorate-compare.1"] {
+    for page in ["quorate.1", "quorate-sim.1", "quorate-member-add.1", "quorate-demo-fence.1"] {
         assert!(directory.join(page).exists(), "{page}");
     }
     std::fs::remove_dir_all(&directory).unwrap();

@@ -3,16 +3,24 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use bytes::Bytes;
 use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::contract::{DEFAULT_TTL, Election, ForceRelease, Lock, Locks, Problem, ProblemKind, Status};
+use crate::contract::Status;
+use crate::contract::{AddMember, DEFAULT_TTL, Election, ForceRelease, Lock, Locks, Member, Problem, ProblemKind};
+use crate::feed::Feed;
 use crate::session::Session;
 use crate::{Error, http};
 
 /// How long to look for a node that answers, unless told otherwise.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a new member may take to catch up, and a backup to arrive.
+const LONG_PATIENCE: Duration = Duration::from_secs(360);
+/// A backup is at most so long: as long as nodes send each other.
+const LONGEST_BACKUP: usize = 4 << 30;
 
 /// A client of the service. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -71,6 +79,39 @@ impl Client {
         self.post(&format!("/v1/locks/{}/force", encoded(name)), &body).await
     }
 
+    /// The members of the cluster.
+    pub async fn members(&self) -> Result<Vec<Member>, Error> {
+        self.get("/v1/members").await
+    }
+
+    /// Adds a member, which must run already. It learns everything first; this returns when it votes.
+    pub async fn add_member(&self, node: u64, address: &str) -> Result<(), Error> {
+        let body = AddMember { node, address: address.into() };
+        self.clone().patience(LONG_PATIENCE).post("/v1/members", &body).await
+    }
+
+    /// Removes a member.
+    pub async fn remove_member(&self, node: u64) -> Result<(), Error> {
+        self.ask(&Method::DELETE, &format!("/v1/members/{node}"), None::<&()>).await
+    }
+
+    /// A backup of everything that was decided before the call, with a checksum: for `quorate restore`.
+    pub async fn backup(&self) -> Result<Bytes, Error> {
+        let client = self.clone().patience(LONG_PATIENCE);
+        let (_, backup) = client.exchange(&Method::GET, "/v1/backup", &Bytes::new(), LONGEST_BACKUP).await?;
+        Ok(backup)
+    }
+
+    /// Everything that happens to sessions, locks and elections, from now on.
+    pub fn watch(&self) -> Feed {
+        Feed::new(self.clone(), "/v1/events".into())
+    }
+
+    /// Who leads: now, and whenever that changes.
+    pub fn observe(&self, name: &str) -> Feed {
+        Feed::new(self.clone(), format!("/v1/elections/{}/observe", encoded(name)))
+    }
+
     /// Gets something from any node that answers.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         self.ask(&Method::GET, path, None::<&()>).await
@@ -87,12 +128,28 @@ impl Client {
         path: &str,
         body: Option<&(impl Serialize + Sync)>,
     ) -> Result<T, Error> {
+        let body = match body {
+            None => Bytes::new(),
+            Some(body) => serde_json::to_vec(body).map_err(|error| Error::Usage(error.to_string()))?.into(),
+        };
+        let (node, answer) = self.exchange(method, path, &body, http::LONGEST_ANSWER).await?;
+        http::decode(node, &answer)
+    }
+
+    /// Asks one node after the other until one knows: which, and what it answers.
+    async fn exchange(
+        &self,
+        method: &Method,
+        path: &str,
+        body: &Bytes,
+        longest: usize,
+    ) -> Result<(&str, Bytes), Error> {
         let mut last = None;
         for node in self.nodes.iter() {
-            match http::request(node, method.clone(), path, body, self.patience).await {
+            match http::bytes(node, method.clone(), path, body.clone(), self.patience, longest).await {
                 Err(error @ Error::Unreachable { .. }) => last = Some(error),
                 Err(Error::Problem(problem)) if is_of_this_node(&problem) => last = Some(Error::Problem(problem)),
-                answered => return answered,
+                answered => return answered.map(|answer| (node.as_str(), answer)),
             }
         }
         Err(last.unwrap_or_else(|| Error::Usage("there is no address to ask".into())))
@@ -100,7 +157,7 @@ impl Client {
 }
 
 /// Whether another node may know better.
-fn is_of_this_node(problem: &Problem) -> bool {
+pub(crate) fn is_of_this_node(problem: &Problem) -> bool {
     matches!(problem.kind, ProblemKind::NoLeader | ProblemKind::Stopping)
 }
 
@@ -159,6 +216,16 @@ mod tests {
     #[test]
     fn names_are_encoded_as_parts_of_a_path() {
         assert_eq!(encoded("db/migrate ü?"), "db%2Fmigrate%20%C3%BC%3F");
+    }
+
+    #[test]
+    fn requests_can_be_made_on_any_thread() {
+        fn takes_send(_: impl Send) {}
+        let client = Client::new(["127.0.0.1:1"]).unwrap();
+        takes_send(client.status());
+        takes_send(client.add_member(1, ""));
+        takes_send(client.backup());
+        takes_send(client.watch().next());
     }
 
     #[test]

@@ -4,52 +4,59 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::{Method, Request, header};
+use hyper::body::Incoming;
+use hyper::{Method, Request, Response, header};
 use hyper_util::rt::TokioIo;
-use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tokio::net::TcpStream;
+use tokio::task::JoinHandle;
 use tokio::time::timeout;
 
 use crate::Error;
 use crate::contract::Problem;
 
-/// Answers are at most so long.
-const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
+/// Answers are at most so long, unless they are asked for as bytes.
+pub(crate) const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
 
-/// Asks one node, and reads what it answers.
-pub(crate) async fn request<T: DeserializeOwned>(
+/// Asks one node, and reads what it answers, whatever that is, up to a limit.
+pub(crate) async fn bytes(
     node: &str,
     method: Method,
     path: &str,
-    body: Option<&(impl Serialize + Sync)>,
+    body: Bytes,
     patience: Duration,
-) -> Result<T, Error> {
-    let body = match body {
-        None => Bytes::new(),
-        Some(body) => serde_json::to_vec(body).map_err(|error| Error::Usage(error.to_string()))?.into(),
+    longest: usize,
+) -> Result<Bytes, Error> {
+    let asked = async {
+        let (response, _kept) = open(node, method, path, body).await?;
+        let collected = Limited::new(response.into_body(), longest).collect().await;
+        collected.map(|body| body.to_bytes()).map_err(|error| unreachable(node, &error.to_string()))
     };
-    let asked = ask(node, method, path, body);
-    let (status, answer) = timeout(patience, asked).await.map_err(|_| unreachable(node, "no answer in time"))??;
-    let not_understood = |error: serde_json::Error| Error::NotUnderstood {
-        node: node.into(),
-        why: format!("{status}: {error}: {}", String::from_utf8_lossy(&answer[..answer.len().min(200)])),
-    };
-    if (200..300).contains(&status) {
-        let answer = if answer.is_empty() { &b"null"[..] } else { &answer };
-        serde_json::from_slice(answer).map_err(not_understood)
-    } else {
-        let problem: Problem = serde_json::from_slice(&answer).map_err(not_understood)?;
-        Err(problem.into())
+    timeout(patience, asked).await.map_err(|_| unreachable(node, "no answer in time"))?
+}
+
+/// A connection, for as long as this is kept.
+#[derive(Debug)]
+pub(crate) struct Kept(JoinHandle<Result<(), hyper::Error>>);
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        self.0.abort();
     }
 }
 
-async fn ask(node: &str, method: Method, path: &str, body: Bytes) -> Result<(u16, Bytes), Error> {
+/// Asks one node. What it answers can be read while the connection is kept; a problem that it has is an error.
+pub(crate) async fn open(
+    node: &str,
+    method: Method,
+    path: &str,
+    body: Bytes,
+) -> Result<(Response<Incoming>, Kept), Error> {
     let failed = |error: &dyn std::fmt::Display| unreachable(node, &error.to_string());
     let socket = TcpStream::connect(node).await.map_err(|error| failed(&error))?;
     let (mut sender, connection) =
         hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.map_err(|error| failed(&error))?;
-    let driver = tokio::spawn(connection);
+    let kept = Kept(tokio::spawn(connection));
     let request = Request::builder()
         .method(method)
         .uri(path)
@@ -57,17 +64,29 @@ async fn ask(node: &str, method: Method, path: &str, body: Bytes) -> Result<(u16
         .header(header::CONTENT_TYPE, "application/json")
         .body(Full::new(body))
         .map_err(|error| Error::Usage(error.to_string()))?;
-    let answer = async {
-        let response = sender.send_request(request).await.map_err(|error| failed(&error))?;
-        let status = response.status().as_u16();
-        let body = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await;
-        body.map(|body| (status, body.to_bytes())).map_err(|error| failed(&error))
-    };
-    let answer = answer.await;
-    driver.abort();
-    answer
+    let response = sender.send_request(request).await.map_err(|error| failed(&error))?;
+    if response.status().is_success() {
+        return Ok((response, kept));
+    }
+    let status = response.status().as_u16();
+    let body = Limited::new(response.into_body(), LONGEST_ANSWER).collect().await.map_err(|error| failed(&error))?;
+    let body = body.to_bytes();
+    let problem: Problem =
+        serde_json::from_slice(&body).map_err(|error| not_understood(node, status, &error, &body))?;
+    Err(problem.into())
 }
 
-fn unreachable(node: &str, why: &str) -> Error {
+/// What an answer says.
+pub(crate) fn decode<T: DeserializeOwned>(node: &str, answer: &[u8]) -> Result<T, Error> {
+    let answer = if answer.is_empty() { &b"null"[..] } else { answer };
+    serde_json::from_slice(answer).map_err(|error| not_understood(node, 200, &error, answer))
+}
+
+fn not_understood(node: &str, status: u16, error: &serde_json::Error, answer: &[u8]) -> Error {
+    let beginning = String::from_utf8_lossy(&answer[..answer.len().min(200)]);
+    Error::NotUnderstood { node: node.into(), why: format!("{status}: {error}: {beginning}") }
+}
+
+pub(crate) fn unreachable(node: &str, why: &str) -> Error {
     Error::Unreachable { tried: node.into(), why: why.into() }
 }

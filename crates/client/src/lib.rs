@@ -32,6 +32,8 @@ mod connection;
 #[cfg(feature = "client")]
 mod error;
 #[cfg(feature = "client")]
+mod feed;
+#[cfg(feature = "client")]
 mod guard;
 #[cfg(feature = "client")]
 mod http;
@@ -42,6 +44,8 @@ mod session;
 pub use client::{Client, NewSession};
 #[cfg(feature = "client")]
 pub use error::Error;
+#[cfg(feature = "client")]
+pub use feed::{Event, Feed, News};
 #[cfg(feature = "client")]
 pub use guard::{Guard, LockRequest};
 #[cfg(feature = "client")]

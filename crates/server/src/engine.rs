@@ -113,4 +113,7 @@ pub trait Cluster {
 
     /// Removes a member.
     fn remove_member(&self, node: NodeId) -> impl Future<Output = Result<(), ClusterError>> + Send;
+
+    /// Everything that this node has applied, to be restored elsewhere. It may take a while.
+    fn backup(&self) -> Vec<u8>;
 }

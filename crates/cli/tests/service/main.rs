@@ -1,6 +1,11 @@
 //! The service as its users meet it: real processes, real sockets, real disks.
 
 mod cluster;
+mod dev;
+mod examples;
+mod follow;
 mod http;
 mod node;
+mod operate;
+mod running;
 mod support;

@@ -94,6 +94,19 @@ fn exit_codes_tell_busy_from_late_and_from_failed() {
 }
 
 #[test]
+fn quiet_is_about_chatter_and_not_about_failures() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let (_, _) = node.post("/v1/locks/job/acquire", r#"{"ttl": "60s"}"#);
+    let late = quorate(&node.address, &["lock", "job", "--quiet", "--wait", "1s", "--", "true"]);
+    let told = String::from_utf8(late.stderr).unwrap();
+    assert_eq!((late.status.code(), told.lines().count()), (Some(124), 1), "{told}");
+    assert!(told.contains("was not granted in time"), "{told}");
+    let missing = quorate(&node.address, &["lock", "free", "--quiet", "--", "no-such-command-here"]);
+    assert!(String::from_utf8(missing.stderr).unwrap().contains("no-such-command-here"));
+}
+
+#[test]
 fn a_command_is_stopped_when_the_lock_is_lost() {
     let directory = Directory::new();
     let mut node = Served::start(directory.path(), &[]);

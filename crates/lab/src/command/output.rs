@@ -52,11 +52,16 @@ impl Terminal {
 
     /// Prints text.
     pub fn print(&mut self, text: &str) -> io::Result<()> {
+        self.offer(text).map(drop)
+    }
+
+    /// Prints text, and says whether anybody reads on: for output that would never end by itself.
+    pub fn offer(&mut self, text: &str) -> io::Result<bool> {
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
         match written {
             // Who closes our output, as `head` does, has seen enough.
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
-            other => other,
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+            other => other.map(|()| true),
         }
     }
 
@@ -74,9 +79,21 @@ impl Terminal {
         }
     }
 
+    /// Says what went wrong, also to who wants to hear nothing else.
+    pub fn complain(&self, text: &str) {
+        tell(&self.program, text);
+    }
+
     /// Says something to who watches, and to nobody else.
     pub fn remark(&self, text: &str) {
         if io::stderr().is_terminal() {
+            self.warn(text);
+        }
+    }
+
+    /// Says how far the work is where no progress bar shows it.
+    pub fn remark_elsewhere(&self, text: &str) {
+        if !io::stderr().is_terminal() {
             self.warn(text);
         }
     }

@@ -23,10 +23,12 @@ fn kept_alive(stream: Events) -> Sse<KeepAliveStream<Events>> {
     Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
 }
 
-/// Everything that happens to sessions, locks and elections.
+/// Everything that happens to sessions, locks and elections. The first event says how far this node is: who has seen
+/// that much before has missed nothing.
 pub(super) async fn all<E: Engine>(State(api): State<Api<E>>) -> Sse<KeepAliveStream<Events>> {
-    let watch = api.service.watch();
-    let stream = stream::unfold((watch, Vec::<Sent>::new()), |(mut watch, mut ready)| async move {
+    let (watch, index) = (api.service.watch(), api.service.index());
+    let connected = named("connected", &json!({ "index": index })).id(index.to_string());
+    let stream = stream::unfold((watch, vec![connected]), |(mut watch, mut ready)| async move {
         while ready.is_empty() {
             ready = match watch.recv().await {
                 Ok(Told::Happened(occurrences)) => occurrences.iter().rev().map(sent).collect(),

@@ -1,5 +1,6 @@
 //! HTTP and JSON: what curl speaks. The bodies are those of [`quorate_client::contract`].
 
+mod backup;
 mod body;
 mod elections;
 mod events;
@@ -62,6 +63,7 @@ pub fn routes<E: Engine + Cluster>(service: Arc<Service<E>>) -> Router {
         .route("/v1/status", get(status::status::<E>))
         .route("/v1/members", get(status::members::<E>).post(status::add_member::<E>))
         .route("/v1/members/{node}", axum::routing::delete(status::remove_member::<E>))
+        .route("/v1/backup", get(backup::backup::<E>))
         .route("/healthz", get(status::alive))
         .route("/readyz", get(status::ready::<E>))
         .fallback(problems::nothing_here)

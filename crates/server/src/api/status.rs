@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use quorate_client::contract::{AddMember, Member, Problem, ProblemKind, Status};
+use quorate_client::contract::{AddMember, LONGEST_NAME, Member, Problem, ProblemKind, Status};
 
 use super::body::Body;
 use super::{Api, Failure, soon};
@@ -51,11 +51,24 @@ pub(super) async fn members<E: Engine + Cluster>(State(api): State<Api<E>>) -> R
     Ok(Json(api.service.engine().members().into_iter().map(shown).collect()))
 }
 
+/// An address that others can be told: not endless, and with a port.
+fn checked(member: AddMember) -> Result<AddMember, Failure> {
+    if member.node == 0 {
+        return Err(Problem::of_field("node", "nodes are numbered from 1").into());
+    }
+    if member.address.len() > LONGEST_NAME || !member.address.contains(':') {
+        return Err(Problem::of_field("address", "an address is host:port, as in 10.0.0.4:7420").into());
+    }
+    Ok(member)
+}
+
 pub(super) async fn add_member<E: Engine + Cluster>(
     State(api): State<Api<E>>,
     Body(body): Body<AddMember>,
 ) -> Result<StatusCode, Failure> {
-    api.service.engine().add_member(body.node, body.address).await?;
+    let AddMember { node, address } = checked(body)?;
+    api.service.catch_up(soon()).await?;
+    api.service.engine().add_member(node, address).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -63,6 +76,7 @@ pub(super) async fn remove_member<E: Engine + Cluster>(
     State(api): State<Api<E>>,
     Path(node): Path<u64>,
 ) -> Result<StatusCode, Failure> {
+    api.service.catch_up(soon()).await?;
     api.service.engine().remove_member(node).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -1,4 +1,4 @@
-//! Restores a backup: a fresh data directory for one node that begins a new cluster with the old state.
+//! Backups: what is in one, how to make one of a node that does not run, and how to begin a cluster from one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
@@ -10,12 +10,84 @@ use thiserror::Error;
 
 use super::log::Log;
 use super::sealed::{self, Damage};
+use super::settings::Nobody;
 use super::state::State;
 use super::status::SyncTimes;
 use super::types::{Member, Membership, Vote};
 use super::{LOG, SNAPSHOT, StartError, identity};
 use crate::engine::NodeId;
 use crate::machine::{Command, Moment, Refusal, Response};
+
+/// What is in a backup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contents {
+    /// How many commands made it what it is.
+    pub commands: u64,
+    /// How many sessions there are.
+    pub sessions: u64,
+    /// How many locks and elections somebody holds or awaits.
+    pub locks: u64,
+}
+
+/// What is in a backup, if it is whole.
+pub fn examine(backup: &[u8]) -> Result<Contents, Damage> {
+    let State { commands, machine, applied, .. } = State::from_bytes(backup)?;
+    if applied.is_none() {
+        return Err(Damage::Contents);
+    }
+    Ok(Contents { commands, sessions: machine.sessions().len() as u64, locks: machine.names().len() as u64 })
+}
+
+/// Why no backup was made of a data directory.
+#[derive(Debug, Error)]
+pub enum SalvageError {
+    /// Nothing is there.
+    #[error("{} is no data directory of a node: name the one that `quorate serve --data` was given", .0.display())]
+    NoData(PathBuf),
+    /// There is a node that has never belonged to a cluster.
+    #[error("the node of {} has never heard of a cluster, so there is nothing to back up", .0.display())]
+    Empty(PathBuf),
+    /// It is damaged, or in use.
+    #[error(transparent)]
+    Start(#[from] StartError),
+    /// The disk does not work, or the log is not what was written.
+    #[error("the log cannot be read: {0}")]
+    Disk(#[from] io::Error),
+}
+
+/// A backup of all that a node has on its disk which does not run: its snapshot and its whole log. The last entries may
+/// be ones that this node does not know to be decided. Where the other members are lost, nobody knows any more; to take
+/// them as decided loses the least. Nothing is changed but what a start would, too: a torn last record is cut off.
+pub fn salvage(directory: &Path) -> Result<Vec<u8>, SalvageError> {
+    let Some(node) = identity::owner(directory)? else { return Err(SalvageError::NoData(directory.into())) };
+    let mut state = State::load(&directory.join(SNAPSHOT))?;
+    if directory.join(LOG).is_dir() {
+        let log = Log::open(&directory.join(LOG), node, Arc::new(SyncTimes::default()))?;
+        let read = apply_all(&log, &mut state);
+        log.close();
+        read?;
+    }
+    if state.applied.is_none() {
+        return Err(SalvageError::Empty(directory.into()));
+    }
+    Ok(state.to_bytes())
+}
+
+fn apply_all(log: &Log, state: &mut State) -> io::Result<()> {
+    loop {
+        let next = state.applied.map_or(0, |id| id.index + 1);
+        let entries = log.read_on(next)?;
+        if entries.is_empty() {
+            return Ok(());
+        }
+        for (expected, entry) in (next..).zip(entries) {
+            if entry.log_id.index != expected {
+                return Err(io::Error::other(format!("entry {expected} is missing")));
+            }
+            state.apply(entry, &Nobody).map_err(io::Error::other)?;
+        }
+    }
+}
 
 /// Why a backup was not restored.
 #[derive(Debug, Error)]

@@ -81,6 +81,16 @@ fn write(path: &Path, identity: &Identity) -> io::Result<()> {
     sealed::replace(path, &sealed::seal(KIND, VERSION, &body))
 }
 
+/// Which node a directory belongs to, if it belongs to any. Nothing is written.
+pub(super) fn owner(directory: &Path) -> Result<Option<NodeId>, StartError> {
+    let path = directory.join(FILE);
+    match std::fs::read(&path) {
+        Ok(bytes) => read(&path, &bytes).map(|identity| Some(identity.node)),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 /// Makes the identity of a directory that is filled from a backup.
 pub(super) fn create(directory: &Path, node: NodeId) -> io::Result<Identity> {
     let identity = Identity { node, cluster: Some(RandomId::draw()), data: RandomId::draw() };

@@ -123,6 +123,11 @@ impl Log {
         });
     }
 
+    /// Some of the entries from this one on; none if there are no more.
+    pub(super) fn read_on(&self, from: u64) -> io::Result<Vec<Entry>> {
+        self.read(from, u64::MAX, READ_BYTES)
+    }
+
     fn read(&self, from: u64, to: u64, most_bytes: usize) -> io::Result<Vec<Entry>> {
         self.with(|log| {
             let (mut entries, mut bytes) = (Vec::new(), 0);

@@ -1,18 +1,18 @@
 //! Who belongs to the cluster, and how that changes: one change at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use openraft::error::{ClientWriteError, RaftError};
 use openraft::{ChangeMembers, ServerState};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::time::{sleep, timeout};
 
 use super::Inner;
 use super::link::Unreached;
 use super::types::Member;
-use super::wire::Request;
+use super::wire::{Change, Reply, Request};
 use crate::engine::NodeId;
 
 /// A new member gets so long to catch up.
@@ -21,6 +21,11 @@ const CATCHING_UP: Duration = Duration::from_secs(300);
 const GLANCE: Duration = Duration::from_millis(20);
 /// A successor gets so long to begin its term.
 const SUCCESSION: Duration = Duration::from_secs(3);
+/// A leader that is asked to change the members gets so long: more than a new one may take to catch up.
+const CHANGING: Duration = Duration::from_secs(330);
+/// How long to look for a leader that can change the members, and how often.
+const LOOKING: Duration = Duration::from_secs(5);
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -34,16 +39,19 @@ pub struct MemberView {
 }
 
 /// Why the members stay as they are.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum MemberError {
     /// Only the leader changes members.
-    #[error("another node leads; nothing was changed: ask it")]
+    #[error("no node leads that could be asked; nothing was changed: is a majority of the members running?")]
     Elsewhere {
         /// Which, if that is known.
         leader: Option<NodeId>,
     },
     /// The new member cannot be reached.
-    #[error("node {node} at {address} cannot be added: {reason}; nothing was changed")]
+    #[error(
+        "node {node} at {address} cannot be added: {reason}; nothing was changed. It must run already, on an empty \
+         data directory: `quorate serve --node {node} --listen {address} --join`"
+    )]
     Unreachable {
         /// The new member.
         node: NodeId,
@@ -122,8 +130,42 @@ impl Inner {
         Err(MemberError::Elsewhere { leader: metrics.current_leader })
     }
 
+    /// Changes the members, here if this node leads, and otherwise by asking who does.
+    pub(super) async fn change_members(&self, change: Change) -> Result<(), MemberError> {
+        let until = Instant::now() + LOOKING;
+        loop {
+            let outcome = match self.change_as_leader(change.clone()).await {
+                Err(MemberError::Elsewhere { leader: Some(leader) }) => self.ask_to_change(leader, &change).await,
+                outcome => outcome,
+            };
+            match outcome {
+                Err(MemberError::Elsewhere { .. }) if Instant::now() < until => sleep(LOOK_AGAIN).await,
+                outcome => return outcome,
+            }
+        }
+    }
+
+    async fn ask_to_change(&self, leader: NodeId, change: &Change) -> Result<(), MemberError> {
+        let Some(member) = self.member(leader) else { return Err(MemberError::Elsewhere { leader: None }) };
+        match self.links.to(leader, &member).call(Request::Change(change.clone()), CHANGING).await {
+            Ok(Reply::Changed(outcome)) => outcome,
+            Ok(_) => Err(MemberError::Unknown { reason: "the leader answered something else".into() }),
+            // Nothing was sent, or the leader said so: it was not done.
+            Err(Unreached::Refused(_)) => Err(MemberError::Elsewhere { leader: None }),
+            Err(why) => Err(MemberError::Unknown { reason: format!("node {leader} leads, and {why}") }),
+        }
+    }
+
+    /// Changes the members, if this node leads.
+    pub(super) async fn change_as_leader(&self, change: Change) -> Result<(), MemberError> {
+        match change {
+            Change::Add { node, address } => self.add_member(node, address).await,
+            Change::Remove { node } => self.remove_member(node).await,
+        }
+    }
+
     /// Adds a member: it learns everything first, and votes when it has caught up.
-    pub(super) async fn add_member(&self, node: NodeId, address: String) -> Result<(), MemberError> {
+    async fn add_member(&self, node: NodeId, address: String) -> Result<(), MemberError> {
         let _one_at_a_time = self.changing.lock().await;
         self.check_leads()?;
         let data = match self.member(node) {
@@ -171,7 +213,7 @@ impl Inner {
     }
 
     /// Removes a member. If it is this node, it stops to lead.
-    pub(super) async fn remove_member(&self, node: NodeId) -> Result<(), MemberError> {
+    async fn remove_member(&self, node: NodeId) -> Result<(), MemberError> {
         let _one_at_a_time = self.changing.lock().await;
         self.check_leads()?;
         let voters = self.voters();

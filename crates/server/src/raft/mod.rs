@@ -41,7 +41,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
-pub use backup::{RestoreError, restore};
+pub use backup::{Contents, RestoreError, SalvageError, examine, restore, salvage};
 pub use link::{ByteStream, Connector, PlainTcp};
 pub use members::{MemberError, MemberView};
 pub use sealed::Damage;
@@ -58,7 +58,7 @@ use serve::Receiving;
 use state::{Shared, Store};
 use status::SyncTimes;
 use types::{Member, Raft};
-use wire::{Reply, Request};
+use wire::{Change, Reply, Request};
 
 use crate::engine::{Applied, Cluster, ClusterError, Engine, Leadership, MemberInfo, NodeId, Unavailable};
 use crate::machine::{Command, Machine};
@@ -83,7 +83,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 /// - As an [`Engine`] it takes commands, confirms that it leads, and lets others look at the machine.
 /// - [`Replica::serve`] talks with another member that has connected; [`Replica::ask`] asks one something.
 /// - [`Replica::add_member`], [`Replica::remove_member`] and [`Replica::members`] change and tell who belongs to it.
-/// - [`Replica::status`] and [`Replica::trouble`] tell how it is doing.
+/// - [`Replica::status`] and [`Replica::trouble`] tell how it is doing; [`Replica::backup`] is all that it knows.
 #[derive(Clone)]
 pub struct Replica(Arc<Inner>);
 
@@ -164,12 +164,12 @@ impl Replica {
 
     /// Adds a member: it learns everything first, and votes when it has caught up.
     pub async fn add_member(&self, node: NodeId, address: &str) -> Result<(), MemberError> {
-        self.0.add_member(node, address.into()).await
+        self.0.change_members(Change::Add { node, address: address.into() }).await
     }
 
     /// Removes a member. If it is this node, it stops to lead.
     pub async fn remove_member(&self, node: NodeId) -> Result<(), MemberError> {
-        self.0.remove_member(node).await
+        self.0.change_members(Change::Remove { node }).await
     }
 
     /// The members, as this node knows them.
@@ -391,5 +391,9 @@ impl Cluster for Replica {
 
     async fn remove_member(&self, node: NodeId) -> Result<(), ClusterError> {
         Replica::remove_member(self, node).await.map_err(|error| ClusterError(error.to_string()))
+    }
+
+    fn backup(&self) -> Vec<u8> {
+        Replica::backup(self)
     }
 }

@@ -138,6 +138,7 @@ impl Inner {
                 Err(error) => failed(&error),
             },
             Request::Ask(request) => Reply::Ask(self.answerer.answer(from, request).await),
+            Request::Change(change) => Reply::Changed(self.change_as_leader(change).await),
         }
     }
 

@@ -66,7 +66,7 @@ impl Default for Timing {
 }
 
 /// Nobody listens, and nobody answers.
-struct Nobody;
+pub(super) struct Nobody;
 
 impl Listener for Nobody {
     fn applied(&self, _: Moment, _: &[Event]) {}

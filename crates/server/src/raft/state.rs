@@ -48,6 +48,17 @@ impl State {
         postcard::from_bytes(body).map_err(|_| Damage::Contents)
     }
 
+    /// From the snapshot of a data directory, if there is one; otherwise the state in which everything begins.
+    pub(super) fn load(path: &Path) -> Result<State, StartError> {
+        match std::fs::read(path) {
+            Ok(bytes) => {
+                State::from_bytes(&bytes).map_err(|damage| StartError::DamagedFile { path: path.into(), damage })
+            }
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(State::default()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     fn meta(&self) -> SnapshotMeta {
         let snapshot_id = self.applied.map_or_else(String::new, |id| format!("{}-{}", id.leader_id, id.index));
         SnapshotMeta { last_log_id: self.applied, last_membership: self.membership.clone(), snapshot_id }
@@ -58,7 +69,7 @@ impl State {
         self.known.extend(members.collect::<Vec<_>>());
     }
 
-    fn apply(&mut self, entry: Entry, listener: &dyn Listener) -> Result<Vec<Applied>, Unreadable> {
+    pub(super) fn apply(&mut self, entry: Entry, listener: &dyn Listener) -> Result<Vec<Applied>, Unreadable> {
         self.applied = Some(entry.log_id);
         match entry.payload {
             EntryPayload::Blank => Ok(Vec::new()),
@@ -100,13 +111,7 @@ impl Shared {
     /// Reads the snapshot, if there is one.
     pub(super) fn open(directory: &Path, listener: Arc<dyn Listener>) -> Result<Shared, StartError> {
         let path = directory.join(SNAPSHOT);
-        let state = match std::fs::read(&path) {
-            Ok(bytes) => {
-                State::from_bytes(&bytes).map_err(|damage| StartError::DamagedFile { path: path.clone(), damage })?
-            }
-            Err(error) if error.kind() == io::ErrorKind::NotFound => State::default(),
-            Err(error) => return Err(error.into()),
-        };
+        let state = State::load(&path)?;
         listener.replaced(&state.machine, state.commands);
         let (applied_leader, _) = watch::channel(leader_of(state.applied));
         let saved = Mutex::new(state.applied);

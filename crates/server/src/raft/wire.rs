@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio_util::codec::LengthDelimitedCodec;
 
+use super::members::MemberError;
 use super::types::{Entry, RandomId, SnapshotMeta, Types, Vote};
 use crate::engine::NodeId;
 
@@ -72,8 +73,9 @@ pub enum Refused {
     },
     /// They belong to different clusters.
     #[error(
-        "node {node} belongs to another cluster ({theirs}): give each cluster its own addresses, or empty the data \
-         directory of the node that is to join"
+        "node {node} belongs to another cluster ({theirs}). If this node was a member of that one and has lost its \
+         disk: remove it there (`quorate member remove`), start it with an empty data directory, a new --node number \
+         and --join, and add it (`quorate member add`). If the clusters are two: give each its own addresses"
     )]
     OtherCluster {
         /// Who refused.
@@ -92,7 +94,8 @@ pub enum Refused {
     /// A member's disk was emptied.
     #[error(
         "node {node} has another data directory than the cluster knows, so it has forgotten what it promised: \
-         `quorate member remove {node}`, then add it under a new id"
+         `quorate member remove {node}`, then add it under a new id (an empty data directory, a new --node number, \
+         --join, and `quorate member add`)"
     )]
     Forgetful {
         /// Which member.
@@ -120,6 +123,15 @@ pub(super) enum Request {
     Succeed { term: u64, successor: NodeId },
     /// Something for the service above.
     Ask(Bytes),
+    /// The leader is to change the members.
+    Change(Change),
+}
+
+/// A change of the members.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(super) enum Change {
+    Add { node: NodeId, address: String },
+    Remove { node: NodeId },
 }
 
 /// A part of a snapshot.
@@ -143,6 +155,8 @@ pub(super) enum Reply {
     Ask(Bytes),
     /// It could not.
     Failed(String),
+    /// What became of the members.
+    Changed(Result<(), MemberError>),
 }
 
 /// openraft's answer to entries, which cannot be cloned.

@@ -2,7 +2,7 @@
 
 use quorate_server::engine::Engine;
 use quorate_server::machine::{Acquire, Command, Fence, Mode, Name, Response, SessionId};
-use quorate_server::raft::{RestoreError, Settings, restore};
+use quorate_server::raft::{RestoreError, SalvageError, Settings, examine, restore, salvage};
 
 use crate::harness::{Cluster, Node, TemporaryDirectory, open};
 
@@ -78,4 +78,34 @@ async fn a_damaged_backup_is_refused() {
     let refused = restore(&directory.0, 8, "nowhere", &backup, None).await.unwrap_err();
     assert!(refused.to_string().contains("checksum is wrong"), "{refused}");
     assert!(std::fs::read_dir(&directory.0).unwrap().next().is_none(), "nothing was written");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_on_the_disk_of_the_last_node_is_saved() {
+    let mut cluster = Cluster::three().await;
+    cluster.open_sessions(1..=9).await;
+    cluster.agree().await;
+    let (last, lost) = (cluster.follower().await, fence(&cluster.submit(acquire(1, "a")).await.response));
+    let directory = cluster.settings[&last].directory.clone();
+    let in_use = salvage(&directory).unwrap_err().to_string();
+    assert!(in_use.contains("in use by another process"), "{in_use}");
+    cluster.agree().await;
+    for id in 1..=3 {
+        cluster.stop(id).await;
+    }
+    let backup = salvage(&directory).unwrap();
+    assert_eq!(salvage(&directory).unwrap(), backup, "it can be done again");
+    let contents = examine(&backup).unwrap();
+    assert_eq!((contents.sessions, contents.locks), (9, 1));
+
+    let fresh = TemporaryDirectory::new();
+    assert!(matches!(salvage(&fresh.0), Err(SalvageError::NoData(_))));
+    restore(&fresh.0, 8, "127.0.0.1:0", &backup, None).await.unwrap();
+    let node = Node::start(Settings::new(8, &fresh.0, "127.0.0.1:0")).await;
+    node.replica.leadership().wait_for(|leadership| leadership.is_here).await.unwrap();
+    let kept = node.replica.submit(acquire(1, "a")).await.unwrap().response;
+    assert_eq!(fence(&kept), lost, "who held it holds it still");
+    let next = fence(&node.replica.submit(acquire(2, "b")).await.unwrap().response);
+    assert!(next.number() > lost.number() + (1 << 40), "another generation: {next}");
+    node.stop().await;
 }

@@ -126,7 +126,7 @@ fn hold(wanted: Wanted, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     Ok(match held {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
-            terminal.warn(&failed(&error).to_string());
+            terminal.complain(&failed(&error).to_string());
             ExitCode::from(match error.kind() {
                 Some(ProblemKind::Held) => BUSY,
                 Some(ProblemKind::WaitedInVain) => IN_VAIN,
@@ -189,11 +189,11 @@ async fn run_command(holding: &Holding, variable: &str, session: &Session, guard
     match supervise(command, holding.on_loss, guard.lost()).await {
         Ok(End::Exited(status)) => exit_code(status),
         Ok(End::Lost(why)) => {
-            terminal.warn(&format!("{} was lost while the command ran: {why}", guard.name()));
+            terminal.complain(&format!("{} was lost while the command ran: {why}", guard.name()));
             LOST
         }
         Err(error) => {
-            terminal.warn(&format!("{}: {error}", holding.command[0]));
+            terminal.complain(&format!("{}: {error}", holding.command[0]));
             exit_code_of_start(&error)
         }
     }
@@ -223,7 +223,7 @@ async fn until_told(guard: &Guard, terminal: &mut Terminal) -> u8 {
         () = end_of_input => 0,
         _ = tokio::signal::ctrl_c() => 0,
         why = guard.lost() => {
-            terminal.warn(&format!("{} was lost: {why}", guard.name()));
+            terminal.complain(&format!("{} was lost: {why}", guard.name()));
             LOST
         }
     }

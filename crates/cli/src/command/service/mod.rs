@@ -1,9 +1,15 @@
-//! The service and its clients: serve, lock, elect, look.
+//! The service and its clients: serve, lock, elect, look, follow, operate.
 
+pub(crate) mod backup;
 pub(crate) mod bench;
 mod child;
+pub(crate) mod demo;
+pub(crate) mod dev;
+pub(crate) mod follow;
 pub(crate) mod lock;
 pub(crate) mod look;
+pub(crate) mod member;
+mod process;
 pub(crate) mod serve;
 
 use std::future::Future;
@@ -24,13 +30,22 @@ pub(crate) struct Endpoints {
 
 impl Endpoints {
     fn client(&self) -> Result<Client, Error> {
-        Client::new(&self.endpoints)
+        self.client_of(&self.endpoints)
+    }
+
+    /// A client of certain nodes, which asks them as the others are asked.
+    fn client_of(&self, nodes: &[String]) -> Result<Client, Error> {
+        Client::new(nodes)
     }
 }
 
 /// Runs something that waits for the network, on as many threads as there are cores.
 fn run_async<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
-    tokio::runtime::Builder::new_multi_thread().enable_all().build()?.block_on(work)
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    let done = runtime.block_on(work);
+    // A thread may still wait for input that nobody will give.
+    runtime.shutdown_background();
+    done
 }
 
 /// Like [`run_async`], for a node: a request passes through several tasks, and to wake another thread for each costs more
@@ -56,5 +71,20 @@ fn in_words(ms: u64) -> String {
         1_000..120_000 => format!("{} s", ms / 1_000),
         120_000..7_200_000 => format!("{} min", ms / 60_000),
         7_200_000.. => format!("{} h", ms / 3_600_000),
+    }
+}
+
+/// What others have written, on one line and without what a terminal would take for a command.
+fn harmless(text: &str) -> String {
+    text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_others_write_stays_text() {
+        assert_eq!(harmless("a\u{1b}[2J\nü"), "a\\u{1b}[2J\\nü");
     }
 }

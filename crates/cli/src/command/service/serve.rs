@@ -45,9 +45,13 @@ pub(crate) struct Serve {
     /// Listen on an address that others can reach although nothing is encrypted and nobody is asked who they are
     #[arg(long)]
     insecure: bool,
+
+    /// End when this process has ended, which started the node
+    #[arg(long, value_name = "PID", hide = true)]
+    with_parent: Option<u32>,
 }
 
-fn member(text: &str) -> Result<(u64, String), String> {
+pub(super) fn member(text: &str) -> Result<(u64, String), String> {
     let explain = || format!("{text:?}: write the member's number and its address, as in 2=10.0.0.2:7420");
     let (node, address) = text.split_once('=').ok_or_else(explain)?;
     let node = node.parse().map_err(|_| explain())?;
@@ -55,6 +59,9 @@ fn member(text: &str) -> Result<(u64, String), String> {
 }
 
 pub(crate) fn run(arguments: Serve, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    if let Some(parent) = arguments.with_parent {
+        super::process::end_with(parent)?;
+    }
     if !arguments.listen.ip().is_loopback() && !arguments.insecure {
         return Err(Failure::Usage(format!(
             "{} can be reached from elsewhere, and nothing would be encrypted and nobody asked who they are: listen on \

@@ -1,0 +1,167 @@
+//! `quorate demo fence`: what a fence is for, shown with real processes.
+//!
+//! A worker gets a lock, and makes sure that it holds it. Then it is paused for longer than its lease, as by a long
+//! garbage collection or a machine that is moved. Another one gets the lock and writes. The first goes on where it was,
+//! and writes: too late, without knowing. No lock service can prevent that; a resource that looks at fences can.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{Args, Subcommand};
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::{BAD, GOOD, Terminal, styled};
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use tokio::io::AsyncReadExt;
+
+use super::process::{Process, TemporaryDirectory, end_with};
+use super::{Endpoints, failed, in_words, run_async};
+
+/// The lock that the workers want.
+const LOCK: &str = "report";
+/// How long their sessions last without renewal.
+const LEASE: Duration = Duration::from_secs(1);
+
+/// Show with real processes what something is for
+#[derive(Args, Debug)]
+pub(crate) struct Demo {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// A paused holder's late write: accepted without fences, refused with them
+    ///
+    /// Starts a node of its own on a free port, in a temporary directory, and two workers. Takes a few seconds.
+    Fence,
+    /// One of the workers of these demonstrations
+    #[command(hide = true)]
+    Worker(Worker),
+}
+
+#[derive(Args, Debug)]
+struct Worker {
+    name: String,
+
+    #[arg(long)]
+    with_parent: u32,
+
+    #[command(flatten)]
+    endpoints: Endpoints,
+}
+
+pub(crate) fn run(arguments: Demo, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    match arguments.what {
+        What::Fence => run_async(fence(terminal)),
+        What::Worker(worker) => {
+            end_with(worker.with_parent)?;
+            run_async(work(&worker, terminal))
+        }
+    }
+}
+
+/// Gets the lock, says so, and writes when it is told to go on.
+async fn work(worker: &Worker, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let client = worker.endpoints.client().map_err(|error| failed(&error))?;
+    let session = client.session().ttl(LEASE).label(&worker.name).open().await.map_err(|error| failed(&error))?;
+    let guard = session.lock(LOCK).acquire().await.map_err(|error| failed(&error))?;
+    // The last look before the write: it is held.
+    let (fence, left) = (guard.fence(), guard.valid_for().as_millis() as u64);
+    terminal.print(&format!("{}\n", json!({ "fence": fence, "valid_for_ms": left })))?;
+    // Between this look and the write there is always some time. Here it is long.
+    tokio::io::stdin().read_u8().await?;
+    terminal.print(&format!("{}\n", json!({ "write": worker.name, "fence": fence })))?;
+    // The answer is not waited for by who has lost the lock.
+    let _ = tokio::time::timeout(LEASE, guard.release()).await;
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Something that is written to, and perhaps looks at fences.
+struct Resource {
+    looks_at_fences: bool,
+    last: Option<(u64, String)>,
+}
+
+impl Resource {
+    fn new(looks_at_fences: bool) -> Resource {
+        Resource { looks_at_fences, last: None }
+    }
+
+    /// Writes, or says which larger fence has written before.
+    fn write(&mut self, fence: u64, text: &str) -> Result<(), u64> {
+        match &self.last {
+            Some((largest, _)) if self.looks_at_fences && fence < *largest => Err(*largest),
+            _ => {
+                self.last = Some((fence, text.into()));
+                Ok(())
+            }
+        }
+    }
+
+    fn contents(&self) -> &str {
+        self.last.as_ref().map_or("nothing", |(_, text)| text)
+    }
+}
+
+fn number(said: &Value, field: &str) -> Result<u64, Failure> {
+    said[field].as_u64().ok_or_else(|| Failure::Failed(format!("a worker said {said}")))
+}
+
+async fn fence(terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let directory = TemporaryDirectory::new("demo")?;
+    let log = directory.path().join("log");
+    let data = directory.path().join("data").display().to_string();
+    let serve = ["serve", "--listen", "127.0.0.1:0", "--data", &data].map(String::from);
+    let mut node = Process::start(&serve, &log)?;
+    let started = node.says().await?;
+    let address = started["address"].as_str().unwrap_or_default().to_string();
+    let worker = |name: &str| {
+        let arguments = ["demo", "worker", name, "--endpoints", &address].map(String::from);
+        Process::start(&arguments, &log)
+    };
+    let shows = !terminal.is_json();
+    let mut say = |line: &str| if shows { terminal.print(&format!("{line}\n")) } else { Ok(()) };
+    let lease = in_words(LEASE.as_millis() as u64);
+    say(&format!("a node of our own serves on {address}"))?;
+
+    let mut a = worker("A")?;
+    let held_by_a = number(&a.says().await?, "fence")?;
+    say(&format!("A gets the lock, with fence {held_by_a}, and makes sure that it holds it"))?;
+    a.signal(Signal::STOP);
+    say(&format!("A is paused before it writes: SIGSTOP to process {}", a.pid()))?;
+    let mut b = worker("B")?;
+    let held_by_b = number(&b.says().await?, "fence")?;
+    say(&format!("A's lease of {lease} runs out, and B gets the lock, with fence {held_by_b}"))?;
+
+    let (mut plain, mut fenced) = (Resource::new(false), Resource::new(true));
+    b.tell("go on").await?;
+    let fence_of_b = number(&b.says().await?, "fence")?;
+    let of_b = (plain.write(fence_of_b, "B").is_ok(), fenced.write(fence_of_b, "B").is_ok());
+    say("B writes, and both resources accept it")?;
+    a.tell("go on").await?;
+    a.signal(Signal::CONT);
+    let fence_of_a = number(&a.says().await?, "fence")?;
+    let (late_plain, late_fenced) = (plain.write(fence_of_a, "A"), fenced.write(fence_of_a, "A"));
+    say("A goes on, knows nothing of all this, and writes")?;
+    let verdict = |written: &Result<(), u64>, was_lost: &str| match written {
+        Ok(()) => format!("{}{was_lost}", styled(BAD, "accepted")),
+        Err(larger) => format!("{}, as {fence_of_a} is smaller than {larger}", styled(GOOD, "refused")),
+    };
+    say(&format!("  without fences: {}", verdict(&late_plain, ", and what B wrote is lost")))?;
+    say(&format!("  with fences:    {}", verdict(&late_fenced, "")))?;
+
+    for process in [&mut a, &mut b, &mut node] {
+        process.kill().await;
+    }
+    if !shows {
+        terminal.print_json(&json!({
+            "paused": { "fence": fence_of_a, "accepted_without_fences": late_plain.is_ok(),
+                        "accepted_with_fences": late_fenced.is_ok() },
+            "successor": { "fence": fence_of_b, "accepted_without_fences": of_b.0, "accepted_with_fences": of_b.1 },
+            "left_without_fences": plain.contents(), "left_with_fences": fenced.contents(),
+        }))?;
+    }
+    let as_told = of_b == (true, true) && late_plain.is_ok() && late_fenced.is_err();
+    if as_told { Ok(ExitCode::SUCCESS) } else { Err(Failure::Failed("it did not go as it should have".into())) }
+}

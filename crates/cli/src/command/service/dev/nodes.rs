@@ -1,0 +1,177 @@
+//! The nodes of `quorate dev`: processes that come and go.
+
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use quorate_client::Client;
+use quorate_lab::command::failure::Failure;
+use rustix::process::Signal;
+use tokio::task::JoinSet;
+
+use super::super::process::Process;
+
+/// How long a node may take to say how it is.
+const PATIENCE: Duration = Duration::from_millis(500);
+
+/// How a node is.
+enum Life {
+    Runs(Process),
+    Paused(Process),
+    Dead,
+}
+
+/// A node, numbered from 1.
+struct Node {
+    address: String,
+    life: Life,
+}
+
+/// All of them.
+pub(super) struct Nodes {
+    nodes: Vec<Node>,
+    data: PathBuf,
+}
+
+/// The ports of a cluster that has been here before.
+fn ports_of_before(text: &str, many: u16, data: &Path) -> Result<Vec<u16>, Failure> {
+    let ports = text.lines().map(|line| line.rsplit(':').next().and_then(|port| port.parse().ok()));
+    let ports: Vec<u16> = ports.collect::<Option<_>>().unwrap_or_default();
+    if ports.len() == usize::from(many) {
+        return Ok(ports);
+    }
+    let (data, before) = (data.display(), ports.len());
+    Err(Failure::Usage(format!("{data} is of a cluster of {before}: say --nodes {before}, or name another directory")))
+}
+
+/// Who leads, and in which term.
+pub(super) type Leader = Option<(u64, u64)>;
+
+impl Nodes {
+    /// Chooses addresses: those that the data were made with, or else from this port on, or any that are free if it is
+    /// 0.
+    pub(super) fn at(port: u16, many: u16, data: &Path) -> Result<Nodes, Failure> {
+        let file = data.join("addresses");
+        let ports = match std::fs::read_to_string(&file) {
+            Ok(text) => ports_of_before(&text, many, data)?,
+            Err(_) => (0..many).map(|number| if port == 0 { 0 } else { port.saturating_add(number) }).collect(),
+        };
+        let mut listeners = Vec::new();
+        for port in ports {
+            let bound = TcpListener::bind(("127.0.0.1", port)).and_then(|bound| Ok((bound.local_addr()?, bound)));
+            listeners.push(bound.map_err(|error| {
+                let advice = "choose other ones with --port, or any that are free with --port 0";
+                Failure::Failed(format!("cannot listen on port {port}: {error}; {advice}"))
+            })?);
+        }
+        // They are free, and were ours until now; the nodes ask for them next.
+        let nodes = listeners.iter().map(|(address, _)| Node { address: address.to_string(), life: Life::Dead });
+        let nodes = Nodes { nodes: nodes.collect(), data: data.into() };
+        // The members know each other by these: another cluster on the same data must have the same.
+        let written = std::fs::write(&file, nodes.addresses().join("\n"));
+        written.map_err(|error| Failure::File { path: file.display().to_string(), error })?;
+        Ok(nodes)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    pub(super) fn addresses(&self) -> Vec<String> {
+        self.nodes.iter().map(|node| node.address.clone()).collect()
+    }
+
+    /// Starts a node, on its data if it has any, and returns its process. One that runs is killed first.
+    pub(super) async fn start(&mut self, number: usize) -> Result<u32, Failure> {
+        self.kill(number).await;
+        let addresses = self.addresses();
+        let members = addresses.iter().enumerate().map(|(at, address)| format!("--member={}={address}", at + 1));
+        let address = &addresses[number - 1];
+        let data = self.data.join(format!("node-{number}")).display().to_string();
+        let mut arguments = vec!["serve".into(), format!("--node={number}"), format!("--listen={address}")];
+        arguments.extend(["--data".into(), data]);
+        arguments.extend(members);
+        let mut process = Process::start(&arguments, &self.data.join(format!("node-{number}.log")))?;
+        process.says().await?;
+        let pid = process.pid();
+        self.nodes[number - 1].life = Life::Runs(process);
+        Ok(pid)
+    }
+
+    /// Kills a node; says whether there was anything to kill.
+    pub(super) async fn kill(&mut self, number: usize) -> bool {
+        match std::mem::replace(&mut self.nodes[number - 1].life, Life::Dead) {
+            Life::Runs(mut process) | Life::Paused(mut process) => {
+                process.kill().await;
+                true
+            }
+            Life::Dead => false,
+        }
+    }
+
+    /// Lets a node stand still, or go on; says whether it did the other before.
+    pub(super) fn pause(&mut self, number: usize, pauses: bool) -> bool {
+        let node = &mut self.nodes[number - 1];
+        let (life, has_changed) = match std::mem::replace(&mut node.life, Life::Dead) {
+            Life::Runs(process) if pauses => {
+                process.signal(Signal::STOP);
+                (Life::Paused(process), true)
+            }
+            Life::Paused(process) if !pauses => {
+                process.signal(Signal::CONT);
+                (Life::Runs(process), true)
+            }
+            life => (life, false),
+        };
+        node.life = life;
+        has_changed
+    }
+
+    /// Those that have ended by themselves since this was asked last: which, and how.
+    pub(super) fn ended(&mut self) -> Vec<(usize, String)> {
+        let mut ended = Vec::new();
+        for (at, node) in self.nodes.iter_mut().enumerate() {
+            if let Life::Runs(process) | Life::Paused(process) = &mut node.life
+                && let Some(status) = process.ended()
+            {
+                ended.push((at + 1, status.to_string()));
+                node.life = Life::Dead;
+            }
+        }
+        ended
+    }
+
+    /// Who leads, as those say who can be asked: the one of the latest term that believes so itself.
+    pub(super) async fn leader(&self) -> Leader {
+        let mut answers = JoinSet::new();
+        for node in self.nodes.iter().filter(|node| matches!(node.life, Life::Runs(_))) {
+            if let Ok(client) = Client::new([&node.address]) {
+                answers.spawn(async move { client.patience(PATIENCE).status().await.ok() });
+            }
+        }
+        let answers = answers.join_all().await;
+        let leaders = answers.into_iter().flatten().filter(|status| status.leader == Some(status.node));
+        leaders.map(|status| (status.node, status.term)).max_by_key(|(_, term)| *term)
+    }
+
+    /// Ends all. Those whose data are kept may end in an orderly way.
+    pub(super) async fn end(&mut self, is_orderly: bool) {
+        for node in &self.nodes {
+            if let Life::Runs(process) | Life::Paused(process) = &node.life
+                && is_orderly
+            {
+                process.signal(Signal::TERM);
+                process.signal(Signal::CONT);
+            }
+        }
+        for node in &mut self.nodes {
+            if let Life::Runs(mut process) | Life::Paused(mut process) = std::mem::replace(&mut node.life, Life::Dead) {
+                if is_orderly {
+                    process.finish().await;
+                } else {
+                    process.kill().await;
+                }
+            }
+        }
+    }
+}
