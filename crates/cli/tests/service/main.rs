@@ -2,5 +2,6 @@
 
 mod cluster;
 mod http;
+mod logs;
 mod node;
 mod support;

@@ -3,6 +3,7 @@
 pub(crate) mod bench;
 mod child;
 pub(crate) mod lock;
+mod logging;
 pub(crate) mod look;
 pub(crate) mod serve;
 
