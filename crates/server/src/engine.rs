@@ -3,12 +3,14 @@
 //! One node or a cluster behind one trait: the service above knows neither logs nor terms.
 
 use std::future::Future;
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::watch;
 
 use crate::machine::{Command, Event, Machine, Moment, Response};
+use crate::raft::Status;
 
 /// A node's number within its cluster.
 pub type NodeId = u64;
@@ -84,6 +86,19 @@ pub trait Listener: Send + Sync + 'static {
     fn replaced(&self, machine: &Machine, index: u64);
 }
 
+/// Both are told, one after the other.
+impl<A: Listener, B: Listener> Listener for (Arc<A>, Arc<B>) {
+    fn applied(&self, moment: Moment, events: &[Event]) {
+        self.0.applied(moment, events);
+        self.1.applied(moment, events);
+    }
+
+    fn replaced(&self, machine: &Machine, index: u64) {
+        self.0.replaced(machine, index);
+        self.1.replaced(machine, index);
+    }
+}
+
 /// A member of the cluster, as the others know it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemberInfo {
@@ -104,6 +119,9 @@ pub struct ClusterError(pub String);
 pub trait Cluster {
     /// This node's number.
     fn node(&self) -> NodeId;
+
+    /// How this node is doing, in figures.
+    fn status(&self) -> Status;
 
     /// All members, in the order of their numbers.
     fn members(&self) -> Vec<MemberInfo>;

@@ -6,7 +6,10 @@
 pub mod api;
 pub mod engine;
 pub mod etcd;
+#[cfg(feature = "hostile")]
+pub mod hostile;
 pub mod machine;
 pub mod node;
 pub mod raft;
 pub mod service;
+pub mod telemetry;

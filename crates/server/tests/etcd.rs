@@ -40,7 +40,7 @@ struct Node {
 impl Node {
     fn start() -> Node {
         let service = InMemory::serve();
-        let routes = etcd::routes(Arc::clone(&service), Identity { cluster_id: 1, member_id: 1 });
+        let routes = etcd::routes(Arc::clone(&service), || Identity { cluster_id: 1, member_id: 1 });
         Node { service, routes }
     }
 

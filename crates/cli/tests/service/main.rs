@@ -5,6 +5,7 @@ mod dev;
 mod examples;
 mod follow;
 mod http;
+mod logs;
 mod node;
 mod operate;
 mod running;

@@ -36,6 +36,7 @@ pub const DEFAULT_ADDRESS: &str = "127.0.0.1:7420";
 
 /// Opens a session.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct OpenSession {
     /// How long it lasts without renewal.
@@ -43,11 +44,13 @@ pub struct OpenSession {
     pub ttl: Option<Span>,
     /// What people call it.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_LABEL)))]
     pub label: Option<String>,
 }
 
 /// A session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Session {
     /// Its number, in hexadecimal.
     pub session: String,
@@ -61,6 +64,7 @@ pub struct Session {
 
 /// A session was renewed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Renewed {
     /// The session.
     pub session: String,
@@ -70,6 +74,7 @@ pub struct Renewed {
 
 /// With whom a lock is shared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
     /// With nobody.
@@ -78,11 +83,12 @@ pub enum Mode {
     /// With all others who share it.
     Shared,
     /// With so many in all.
-    Permits(u32),
+    Permits(#[cfg_attr(feature = "schema", schemars(range(min = 1, max = MOST_PERMITS)))] u32),
 }
 
 /// Asks for a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AcquireLock {
     /// For which session. Without one, a session is opened for this lock alone, and closed with its release.
@@ -93,6 +99,7 @@ pub struct AcquireLock {
     pub ttl: Option<Span>,
     /// What people call that session.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_LABEL)))]
     pub label: Option<String>,
     /// How long to wait: 0 not at all, nothing as long as it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -109,6 +116,7 @@ pub struct AcquireLock {
 
 /// A lock that was granted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grant {
     /// The lock's name, or the election's.
     pub name: String,
@@ -123,6 +131,7 @@ pub struct Grant {
 
 /// Gives back a lock, steps down, or leaves the line.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseLock {
     /// Whose lock.
@@ -134,15 +143,18 @@ pub struct ReleaseLock {
 
 /// Takes a lock away from its holders.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ForceRelease {
     /// Who does it, for the record.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_LABEL)))]
     pub by: Option<String>,
 }
 
 /// Asks for leadership.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Campaign {
     /// For which session. Without one, a session is opened for this alone.
@@ -153,8 +165,10 @@ pub struct Campaign {
     pub ttl: Option<Span>,
     /// What people call that session.
     #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_LABEL)))]
     pub label: Option<String>,
     /// What the leader has to say.
+    #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_VALUE)))]
     pub value: String,
     /// How long to wait: 0 not at all, nothing as long as it takes.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -166,6 +180,7 @@ pub struct Campaign {
 
 /// Changes what a leader has to say.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Proclaim {
     /// The leader's session.
@@ -173,11 +188,13 @@ pub struct Proclaim {
     /// Its fence.
     pub fence: u64,
     /// What it says now.
+    #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_VALUE)))]
     pub value: String,
 }
 
 /// Somebody who holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holder {
     /// Who.
     pub session: String,
@@ -195,6 +212,7 @@ pub struct Holder {
 
 /// Somebody who waits.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Waiter {
     /// Who.
     pub session: String,
@@ -210,6 +228,7 @@ pub struct Waiter {
 
 /// A lock, as it can be seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lock {
     /// Its name.
     pub name: String,
@@ -226,6 +245,7 @@ pub struct Lock {
 
 /// All locks, or as many of them as fit.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Locks {
     /// In the order of their names.
     pub locks: Vec<Lock>,
@@ -235,6 +255,7 @@ pub struct Locks {
 
 /// An election, as it can be seen.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Election {
     /// Its name.
     pub name: String,
@@ -246,6 +267,7 @@ pub struct Election {
 
 /// Somebody who leads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leader {
     /// Who.
     pub session: String,
@@ -261,6 +283,7 @@ pub struct Leader {
 
 /// How a node is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
     /// Its number.
     pub node: u64,
@@ -282,6 +305,7 @@ pub struct Status {
 
 /// A member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Member {
     /// Its number.
     pub node: u64,
@@ -293,6 +317,7 @@ pub struct Member {
 
 /// Adds a member.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AddMember {
     /// Its number.

@@ -8,6 +8,7 @@ use super::Holder;
 
 /// What kind of problem it is. Programs decide by it; people read the detail.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
     /// The request makes no sense; the field says where.
@@ -51,6 +52,34 @@ pub enum ProblemKind {
 }
 
 impl ProblemKind {
+    /// All kinds, in their order.
+    pub const ALL: [ProblemKind; 19] = [
+        ProblemKind::BadRequest,
+        ProblemKind::NoSuchAddress,
+        ProblemKind::TooLong,
+        ProblemKind::NoSession,
+        ProblemKind::SessionExists,
+        ProblemKind::Held,
+        ProblemKind::WaitedInVain,
+        ProblemKind::WaitEnded,
+        ProblemKind::NotHeld,
+        ProblemKind::OtherMode,
+        ProblemKind::Over,
+        ProblemKind::TooMany,
+        ProblemKind::Unauthenticated,
+        ProblemKind::Forbidden,
+        ProblemKind::NoLeader,
+        ProblemKind::Unknown,
+        ProblemKind::Overloaded,
+        ProblemKind::Stopping,
+        ProblemKind::Conflict,
+    ];
+
+    /// Its name, as programs know it.
+    pub fn name(self) -> String {
+        serde_json::to_value(self).ok().and_then(|name| name.as_str().map(String::from)).unwrap_or_default()
+    }
+
     /// The status of the HTTP answer.
     pub fn status(self) -> u16 {
         match self {
@@ -101,6 +130,7 @@ impl ProblemKind {
 
 /// What went wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
     /// What kind of problem it is.
     #[serde(rename = "type")]
@@ -142,3 +172,22 @@ impl fmt::Display for Problem {
 }
 
 impl std::error::Error for Problem {}
+
+#[cfg(test)]
+mod tests {
+    use serde::de::IntoDeserializer;
+    use serde::de::value::{Error, U32Deserializer};
+
+    use super::*;
+
+    #[test]
+    fn all_kinds_are_listed_in_their_order() {
+        let variant = |at: u32| -> Option<ProblemKind> {
+            let at: U32Deserializer<Error> = at.into_deserializer();
+            ProblemKind::deserialize(at).ok()
+        };
+        let there_are: Vec<_> = (0..).map_while(variant).collect();
+        assert_eq!(there_are, ProblemKind::ALL);
+        assert_eq!(ProblemKind::WaitedInVain.name(), "waited-in-vain");
+    }
+}

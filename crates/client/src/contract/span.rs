@@ -105,6 +105,23 @@ impl<'de> Deserialize<'de> for Span {
     }
 }
 
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Span {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Span".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "description": "A span of time: as people write it, in d, h, m, s and ms, or a number of milliseconds.",
+            "oneOf": [
+                { "type": "integer", "minimum": 0 },
+                { "type": "string", "examples": ["10s", "1m 30s", "250ms"] },
+            ],
+        })
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -29,12 +29,16 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
 /// Reads a body, or says which of its fields is wrong.
 pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let bytes = if bytes.iter().all(u8::is_ascii_whitespace) { b"{}" } else { bytes };
+    // A list would be read as the fields in their order, which is nobody's business.
+    if !bytes.trim_ascii_start().starts_with(b"{") {
+        return Err(Problem::new(ProblemKind::BadRequest, "the body is not an object of JSON: { … }"));
+    }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
         let (path, why) = (error.path().to_string(), error.inner().to_string());
         // A field that is missing or unknown is named by the reason, not by the path.
         let named = why.split('`').nth(1).filter(|_| why.contains("field `")).map(String::from);
-        match named.or((path != ".").then_some(path)) {
+        match named.or((path != "." && path != "?").then_some(path)) {
             Some(field) => Problem::of_field(&field, why),
             None => Problem::new(ProblemKind::BadRequest, format!("the body is not the JSON that is expected: {why}")),
         }
@@ -60,6 +64,8 @@ mod tests {
         assert_eq!(field(r#"{"mode": {"permits": "x"}}"#).as_deref(), Some("mode.permits"));
         assert_eq!(field(r#"{"mode": "alone"}"#).as_deref(), Some("mode"));
         assert_eq!(field("[").as_deref(), None);
+        assert_eq!(field(r#"["1", "10s"]"#).as_deref(), None);
+        assert_eq!(field(r#"{"tt"#).as_deref(), None);
         assert_eq!(field("{} {}").as_deref(), None);
         let missing = parse::<ReleaseLock>(b"{}").unwrap_err();
         assert_eq!(missing.field.as_deref(), Some("session"));

@@ -1,12 +1,13 @@
 //! Elections: campaign, proclaim, resign, look at.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use quorate_client::contract::{Campaign, Election, Grant, LONGEST_VALUE, Leader, Problem, Proclaim, ReleaseLock};
 
 use super::body::Body;
 use super::locks::{Asker, Wanted, obtain};
+use super::path::Path;
 use super::{Api, Failure, election_name, session_id, soon};
 use crate::engine::Engine;
 use crate::machine::{Fence, Machine, Mode, Name};

@@ -5,13 +5,14 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::sse::{Event as Sent, KeepAlive, KeepAliveStream, Sse};
 use futures_util::stream::{self, Stream};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
 use super::elections::shown;
+use super::path::Path;
 use super::{Api, Failure, election_name, soon};
 use crate::engine::Engine;
 use crate::machine::{Departure, Event, Name};
@@ -102,8 +103,8 @@ fn described(event: &Event) -> (&'static str, Value) {
         Event::Opened { session, ttl_ms } => {
             ("session-opened", json!({ "session": session.to_string(), "ttl_ms": ttl_ms }))
         }
-        Event::Ended { session, expired } => {
-            ("session-ended", json!({ "session": session.to_string(), "expired": expired }))
+        Event::Ended { session, expired, label } => {
+            ("session-ended", json!({ "session": session.to_string(), "expired": expired, "label": label }))
         }
         Event::Queued { name, session } => ("queued", json!({ "name": name.text, "session": session.to_string() })),
         Event::Granted { name, session, fence, since_ms, .. } => {

@@ -3,16 +3,17 @@
 use std::time::{Duration, Instant};
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use quorate_client::contract::{
     AcquireLock, ForceRelease, Grant, Holder, Lock, Locks, Problem, ProblemKind, ReleaseLock, Span, Waiter,
 };
 
 use super::body::Body;
+use super::path::Path;
 use super::{
-    Api, Failure, calendar_ms, checked_delay, checked_label, checked_mode, checked_ttl, end_of, lock_name, session_id,
-    shown_mode, soon,
+    Api, Failure, calendar_ms, checked_delay, checked_label, checked_mode, checked_ttl, checked_words, end_of,
+    lock_name, session_id, shown_mode, soon,
 };
 use crate::engine::Engine;
 use crate::machine::view::LockView;
@@ -61,11 +62,12 @@ pub(super) async fn acquire<E: Engine>(
 pub(super) async fn obtain<E: Engine>(api: &Api<E>, asker: Asker, wanted: Wanted) -> Result<Json<Grant>, Failure> {
     let (session, ttl) = match &asker.session {
         Some(session) => {
+            let session = session_id("session", session)?;
             if asker.ttl.is_some() || asker.label.is_some() {
                 let detail = "ttl and label belong to a session that is opened here; this one exists";
                 return Err(Problem::of_field(if asker.ttl.is_some() { "ttl" } else { "label" }, detail).into());
             }
-            (session_id("session", session)?, None)
+            (session, None)
         }
         None => {
             let (ttl, label) = (checked_ttl(asker.ttl)?, checked_label(asker.label)?);
@@ -146,7 +148,7 @@ pub(super) async fn force<E: Engine>(
     Path(name): Path<String>,
     Body(body): Body<ForceRelease>,
 ) -> Result<StatusCode, Failure> {
-    let by = checked_label(body.by)?;
+    let by = checked_words("by", body.by)?;
     api.service.force(lock_name(name)?, by, soon()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

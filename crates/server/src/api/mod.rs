@@ -4,8 +4,13 @@ mod backup;
 mod body;
 mod elections;
 mod events;
+#[cfg(feature = "hostile")]
+pub(crate) mod hostile;
 mod locks;
+mod openapi;
+mod path;
 mod problems;
+mod routes;
 mod sessions;
 mod status;
 mod stream;
@@ -14,7 +19,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::routing::{get, post};
+use bytes::Bytes;
 use quorate_client::contract::{self, LONGEST_LABEL, LONGEST_NAME, Problem, Span};
 
 pub use problems::Failure;
@@ -22,6 +27,7 @@ pub use problems::Failure;
 use crate::engine::{Cluster, Engine};
 use crate::machine::{Mode, Name, SessionId};
 use crate::service::Service;
+use crate::telemetry::Telemetry;
 
 /// How long a request that does not wait for a lock may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -33,42 +39,24 @@ const NAMELESS: &str = "somebody without a label";
 #[derive(Debug)]
 pub struct Api<E> {
     service: Arc<Service<E>>,
+    telemetry: Arc<Telemetry>,
+    asked: Arc<stream::Asked>,
+    document: Bytes,
 }
 
 impl<E> Clone for Api<E> {
     fn clone(&self) -> Api<E> {
-        Api { service: Arc::clone(&self.service) }
+        let Api { service, telemetry, asked, document } = self;
+        let (service, telemetry, asked) = (Arc::clone(service), Arc::clone(telemetry), Arc::clone(asked));
+        Api { service, telemetry, asked, document: document.clone() }
     }
 }
 
 /// The addresses under `/v1`, and those that operators ask.
-pub fn routes<E: Engine + Cluster>(service: Arc<Service<E>>) -> Router {
-    Router::new()
-        .route("/v1/sessions", get(sessions::list::<E>).post(sessions::open::<E>))
-        .route("/v1/sessions/{session}", get(sessions::show::<E>).delete(sessions::close::<E>))
-        .route("/v1/sessions/{session}/renew", post(sessions::renew::<E>))
-        .route("/v1/locks", get(locks::list::<E>))
-        .route("/v1/locks/{name}", get(locks::show::<E>))
-        .route("/v1/locks/{name}/acquire", post(locks::acquire::<E>))
-        .route("/v1/locks/{name}/release", post(locks::release::<E>))
-        .route("/v1/locks/{name}/withdraw", post(locks::withdraw::<E>))
-        .route("/v1/locks/{name}/force", post(locks::force::<E>))
-        .route("/v1/elections/{name}", get(elections::show::<E>))
-        .route("/v1/elections/{name}/campaign", post(elections::campaign::<E>))
-        .route("/v1/elections/{name}/proclaim", post(elections::proclaim::<E>))
-        .route("/v1/elections/{name}/resign", post(elections::resign::<E>))
-        .route("/v1/elections/{name}/observe", get(events::observe::<E>))
-        .route("/v1/events", get(events::all::<E>))
-        .route("/v1/stream", get(stream::open::<E>))
-        .route("/v1/status", get(status::status::<E>))
-        .route("/v1/members", get(status::members::<E>).post(status::add_member::<E>))
-        .route("/v1/members/{node}", axum::routing::delete(status::remove_member::<E>))
-        .route("/v1/backup", get(backup::backup::<E>))
-        .route("/healthz", get(status::alive))
-        .route("/readyz", get(status::ready::<E>))
-        .fallback(problems::nothing_here)
-        .method_not_allowed_fallback(problems::not_with_this_method)
-        .with_state(Api { service })
+pub fn routes<E: Engine + Cluster>(service: Arc<Service<E>>, telemetry: Arc<Telemetry>) -> Router {
+    let table = routes::table::<E>();
+    let (document, asked) = (openapi::document(&table).into(), Arc::new(stream::Asked::new(&telemetry)));
+    routes::router(table, &telemetry).with_state(Api { service, telemetry, asked, document })
 }
 
 /// When a wait ends. One that would outlast the clock does not end.
@@ -104,11 +92,16 @@ fn election_name(name: String) -> Result<Name, Failure> {
 }
 
 fn checked_label(label: Option<String>) -> Result<String, Failure> {
-    let label = label.unwrap_or_else(|| NAMELESS.into());
-    if label.len() > LONGEST_LABEL {
-        return Err(Problem::of_field("label", format!("a label has at most {LONGEST_LABEL} bytes")).into());
+    checked_words("label", label)
+}
+
+/// What people call somebody.
+fn checked_words(field: &str, words: Option<String>) -> Result<String, Failure> {
+    let words = words.unwrap_or_else(|| NAMELESS.into());
+    if words.len() > LONGEST_LABEL {
+        return Err(Problem::of_field(field, format!("it has at most {LONGEST_LABEL} bytes")).into());
     }
-    Ok(label)
+    Ok(words)
 }
 
 fn checked_ttl(ttl: Option<Span>) -> Result<Duration, Failure> {

@@ -1,5 +1,6 @@
 //! What went wrong, as an answer.
 
+use axum::Extension;
 use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use quorate_client::contract::{Problem, ProblemKind};
@@ -59,7 +60,9 @@ impl IntoResponse for Failure {
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = serde_json::to_vec(&self.0).unwrap_or_default();
         let media = HeaderValue::from_static("application/problem+json");
-        (status, [(header::CONTENT_TYPE, media)], body).into_response()
+        // Who counts requests reads what came of this one.
+        let counted = Extension(self.0.kind);
+        (status, [(header::CONTENT_TYPE, media)], counted, body).into_response()
     }
 }
 

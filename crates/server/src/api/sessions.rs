@@ -1,12 +1,13 @@
 //! Sessions: open, renew, look at, close.
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use quorate_client::contract::{OpenSession, Problem, ProblemKind, Renewed, Session};
 
 use super::body::Body;
+use super::path::Path;
 use super::{Api, Failure, checked_label, checked_ttl, session_id, soon};
 use crate::engine::Engine;
 use crate::machine::view::SessionView;

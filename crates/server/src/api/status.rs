@@ -1,13 +1,22 @@
 //! How the node is, and who the members are.
 
+use std::time::{Duration, Instant};
+
 use axum::Json;
-use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::extract::State;
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::IntoResponse;
 use quorate_client::contract::{AddMember, LONGEST_NAME, Member, Problem, ProblemKind, Status};
 
 use super::body::Body;
+use super::path::Path;
 use super::{Api, Failure, soon};
 use crate::engine::{Cluster, ClusterError, Engine, MemberInfo};
+use crate::service::ServiceError;
+use crate::telemetry::page;
+
+/// Who asks whether the node is ready gets an answer within this time.
+const PROBE_PATIENCE: Duration = Duration::from_secs(1);
 
 impl From<ClusterError> for Failure {
     fn from(error: ClusterError) -> Failure {
@@ -24,10 +33,21 @@ pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// The node knows a leader, and can reach it.
+/// The node knows a leader, can reach it, and has applied everything that was decided before the question. Who asks is
+/// not kept waiting for an election: there is another probe in a moment.
 pub(super) async fn ready<E: Engine>(State(api): State<Api<E>>) -> Result<&'static str, Failure> {
-    api.service.catch_up(soon()).await?;
+    let unready = |error: ServiceError| {
+        let detail = format!("this node cannot answer at the moment: {error}");
+        Problem::new(ProblemKind::NoLeader, detail)
+    };
+    api.service.catch_up(Instant::now() + PROBE_PATIENCE).await.map_err(unready)?;
     Ok("ready\n")
+}
+
+/// The figures of this node.
+pub(super) async fn metrics<E: Engine + Cluster>(State(api): State<Api<E>>) -> impl IntoResponse {
+    let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
+    ([(header::CONTENT_TYPE, media)], page(&api.telemetry, &api.service))
 }
 
 pub(super) async fn status<E: Engine + Cluster>(State(api): State<Api<E>>) -> Json<Status> {

@@ -1,5 +1,7 @@
 //! Streams: many requests on one connection, each answered as soon as it can be.
 
+use std::sync::Arc;
+
 use axum::extract::{Request as HttpRequest, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -20,6 +22,46 @@ use super::{
 use crate::engine::Engine;
 use crate::machine::{Acquire, Fence, Name, SessionId};
 use crate::service::{NewSession, Service};
+use crate::telemetry::{Results, Row, Telemetry};
+
+/// What is asked on streams, counted.
+#[derive(Clone, Debug)]
+pub(super) struct Asked {
+    open: Arc<Row>,
+    renew: Arc<Row>,
+    close: Arc<Row>,
+    acquire: Arc<Row>,
+    withdraw: Arc<Row>,
+    release: Arc<Row>,
+    proclaim: Arc<Row>,
+}
+
+impl Asked {
+    pub(super) fn new(telemetry: &Telemetry) -> Asked {
+        let row = |kind| telemetry.row("stream", kind, Results::Problems);
+        Asked {
+            open: row("open"),
+            renew: row("renew"),
+            close: row("close"),
+            acquire: row("acquire"),
+            withdraw: row("withdraw"),
+            release: row("release"),
+            proclaim: row("proclaim"),
+        }
+    }
+
+    fn row(&self, request: &Request) -> &Row {
+        match request {
+            Request::Open { .. } => &self.open,
+            Request::Renew { .. } => &self.renew,
+            Request::Close { .. } => &self.close,
+            Request::Acquire { .. } => &self.acquire,
+            Request::Withdraw { .. } => &self.withdraw,
+            Request::Release { .. } => &self.release,
+            Request::Proclaim { .. } => &self.proclaim,
+        }
+    }
+}
 
 /// Turns the connection into a stream.
 pub(super) async fn open<E: Engine>(State(api): State<Api<E>>, request: HttpRequest) -> Response {
@@ -31,7 +73,8 @@ pub(super) async fn open<E: Engine>(State(api): State<Api<E>>, request: HttpRequ
     tokio::spawn(async move {
         // Whoever goes away before the upgrade has asked for nothing.
         if let Ok(upgraded) = hyper::upgrade::on(request).await {
-            converse(&api.service, TokioIo::new(upgraded)).await;
+            let _counted = api.telemetry.stream();
+            converse(&api.service, &api.asked, TokioIo::new(upgraded)).await;
         }
     });
     let headers = [
@@ -42,7 +85,7 @@ pub(super) async fn open<E: Engine>(State(api): State<Api<E>>, request: HttpRequ
 }
 
 /// Answers what is asked until the other side goes away. What it has asked for and not yet been told stays in line.
-async fn converse<E: Engine>(service: &Service<E>, io: impl AsyncRead + AsyncWrite + Unpin) {
+async fn converse<E: Engine>(service: &Service<E>, asked: &Asked, io: impl AsyncRead + AsyncWrite + Unpin) {
     let codec = LengthDelimitedCodec::builder().max_frame_length(LONGEST_FRAME).new_codec();
     let (mut sink, mut asks) = Framed::new(io, codec).split();
     let mut pending = FuturesUnordered::new();
@@ -59,7 +102,12 @@ async fn converse<E: Engine>(service: &Service<E>, io: impl AsyncRead + AsyncWri
                 let Some(Ok(frame)) = ask else { return };
                 // Whoever writes what cannot be read is not understood any further.
                 let Ok(Ask { number, request }) = postcard::from_bytes::<Ask>(&frame) else { return };
-                pending.push(async move { Answer { number, outcome: answer(service, request).await } });
+                let row = asked.row(&request);
+                pending.push(async move {
+                    let outcome = answer(service, request).await;
+                    row.count(outcome.as_ref().err().map(|trouble| trouble.kind));
+                    Answer { number, outcome }
+                });
             }
         }
     }

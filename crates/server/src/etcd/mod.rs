@@ -21,8 +21,11 @@
 //! no error; nor is resigning what one does not lead. A waiter's key can be unlocked, too, which ends its wait.
 
 mod claim;
+mod count;
 mod delivery;
 mod election;
+#[cfg(feature = "hostile")]
+pub(crate) mod hostile;
 mod key;
 mod lease;
 mod lock;
@@ -44,6 +47,7 @@ use tonic::service::Routes;
 use crate::engine::{Engine, Leadership};
 use crate::service::Service;
 use claim::Claims;
+pub(crate) use count::counted;
 use wire::etcdserverpb::ResponseHeader;
 use wire::etcdserverpb::lease_server::LeaseServer;
 use wire::v3electionpb::election_server::ElectionServer;
@@ -63,9 +67,10 @@ pub struct Identity {
     pub member_id: u64,
 }
 
-/// The addresses of etcd's services. There is no fallback, so they can be merged with others.
-pub fn routes<E: Engine>(service: Arc<Service<E>>, identity: Identity) -> Router {
-    let etcd = Arc::new(Etcd { service, identity, claims: Arc::default() });
+/// The addresses of etcd's services. There is no fallback, so they can be merged with others. Who answers is asked for
+/// each time: a node may come to know its cluster only after it has begun to answer.
+pub fn routes<E: Engine>(service: Arc<Service<E>>, identity: impl Fn() -> Identity + Send + Sync + 'static) -> Router {
+    let etcd = Arc::new(Etcd { service, identity: Arc::new(identity), claims: Arc::default() });
     let lease = LeaseServer::from_arc(Arc::clone(&etcd)).max_decoding_message_size(LARGEST_MESSAGE);
     let lock = LockServer::from_arc(Arc::clone(&etcd)).max_decoding_message_size(LARGEST_MESSAGE);
     let election = ElectionServer::from_arc(etcd).max_decoding_message_size(LARGEST_MESSAGE);
@@ -76,19 +81,20 @@ pub fn routes<E: Engine>(service: Arc<Service<E>>, identity: Identity) -> Router
 /// What the services share.
 struct Etcd<E> {
     service: Arc<Service<E>>,
-    identity: Identity,
+    identity: Arc<dyn Fn() -> Identity + Send + Sync>,
     claims: Arc<Claims>,
 }
 
 impl<E> Clone for Etcd<E> {
     fn clone(&self) -> Etcd<E> {
-        Etcd { service: Arc::clone(&self.service), identity: self.identity, claims: Arc::clone(&self.claims) }
+        let Etcd { service, identity, claims } = self;
+        Etcd { service: Arc::clone(service), identity: Arc::clone(identity), claims: Arc::clone(claims) }
     }
 }
 
 impl<E: Engine> Etcd<E> {
     fn header(&self, revision: u64) -> Option<ResponseHeader> {
-        let Identity { cluster_id, member_id } = self.identity;
+        let Identity { cluster_id, member_id } = (self.identity)();
         let raft_term = self.service.engine().leadership().borrow().term;
         Some(ResponseHeader { cluster_id, member_id, revision: key::signed(revision), raft_term })
     }

@@ -107,6 +107,8 @@ pub enum Event {
         session: SessionId,
         /// Whether it was not renewed in time.
         expired: bool,
+        /// What people called it.
+        label: String,
     },
     /// Somebody waits in line.
     Queued {

@@ -7,7 +7,17 @@ use serde::{Deserialize, Serialize};
 
 /// A session: who asks, for as long as it is renewed. Positive, and below 2^63.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u64")]
 pub struct SessionId(u64);
+
+/// What is read from elsewhere is a session's number, or refused.
+impl TryFrom<u64> for SessionId {
+    type Error = &'static str;
+
+    fn try_from(number: u64) -> Result<SessionId, &'static str> {
+        SessionId::new(number).ok_or("a session's number is positive and below 2^63")
+    }
+}
 
 impl SessionId {
     /// A session's number, if it is one.

@@ -181,6 +181,25 @@ impl Lock {
         self.delays.iter().map(|(&fence, &delay_ms)| (fence, delay_ms)).max_by_key(|&(fence, ms)| (ms, fence))
     }
 
+    /// When each of those who wait came, in order.
+    pub(super) fn arrivals_in_line(&self) -> impl Iterator<Item = u64> {
+        self.line.values().map(|waiting| waiting.arrival)
+    }
+
+    /// With whom an arrival is counted together.
+    pub(super) fn crowd_of(arrival: u64) -> u64 {
+        arrival / CROWD
+    }
+
+    /// Whether so many use permits, these crowds wait, and nobody came later than the last.
+    pub(super) fn has_counted(&self, users: u64, crowds: &BTreeMap<u64, u64>) -> bool {
+        self.permits.map_or(0, |permits| permits.users) == users
+            && self.permits.is_none_or(|permits| permits.users > 0)
+            && self.crowds == *crowds
+            && self.arrivals_in_line().all(|arrival| arrival < self.arrivals)
+            && self.arrivals < 1 << 62
+    }
+
     /// How many permits there are, if anybody holds or awaits one.
     pub(super) fn permits(&self) -> Option<u32> {
         self.permits.map(|permits| permits.of)

@@ -17,6 +17,7 @@ mod command;
 pub mod laboratory;
 mod lock;
 mod requests;
+mod sound;
 #[cfg(test)]
 mod tests;
 pub mod view;
@@ -114,7 +115,8 @@ impl Machine {
         let Some(session) = self.sessions.remove(&id) else {
             return Err(Refusal::NoSession(id));
         };
-        events.push(Event::Ended { session: id, expired: departure == Departure::Expired });
+        let (expired, label) = (departure == Departure::Expired, session.label);
+        events.push(Event::Ended { session: id, expired, label });
         for (name, place) in session.places {
             self.leave(moment, id, &name, place, departure, events);
             self.go_on(moment, &name, events);

@@ -120,6 +120,11 @@ impl Machine {
         })
     }
 
+    /// How many hold a lock or an election, and how many wait for it.
+    pub fn crowd(&self, name: &Name) -> (usize, usize) {
+        self.locks.get(name).map_or((0, 0), |lock| (lock.holders.len(), lock.line.len()))
+    }
+
     /// Whether this request would have to wait in line, as things are.
     pub fn queues(&self, acquire: &Acquire) -> bool {
         acquire.wait && self.locks.get(&acquire.name).is_some_and(|lock| !lock.is_free_for(acquire.mode))

@@ -11,6 +11,8 @@ use tokio::net::TcpListener;
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 
+use crate::telemetry::Telemetry;
+
 /// So many connections there may be.
 const MOST_CONNECTIONS: usize = 100_000;
 /// How long to wait when the system has no more files to give.
@@ -24,7 +26,12 @@ const PING_PATIENCE: Duration = Duration::from_secs(20);
 const MOST_STREAMS: u32 = 10_000;
 
 /// Accepts until told to stop.
-pub(super) async fn accept(listener: TcpListener, routes: Router, stopping: CancellationToken) {
+pub(super) async fn accept(
+    listener: TcpListener,
+    routes: Router,
+    telemetry: Arc<Telemetry>,
+    stopping: CancellationToken,
+) {
     let mut builder = Builder::new(TokioExecutor::new());
     builder.http1().timer(TokioTimer::new()).header_read_timeout(HEAD_PATIENCE);
     builder
@@ -56,7 +63,7 @@ pub(super) async fn accept(listener: TcpListener, routes: Router, stopping: Canc
         // A connection without it works as well, only slower.
         let _ = socket.set_nodelay(true);
         let (builder, service) = (Arc::clone(&builder), TowerToHyperService::new(routes.clone()));
-        let stopping = stopping.clone();
+        let (stopping, counted) = (stopping.clone(), telemetry.connection());
         tokio::spawn(async move {
             let serving = builder.serve_connection_with_upgrades(TokioIo::new(socket), service);
             tokio::select! {
@@ -67,7 +74,7 @@ pub(super) async fn accept(listener: TcpListener, routes: Router, stopping: Canc
                 }
                 () = stopping.cancelled() => {}
             }
-            drop(place);
+            drop((place, counted));
         });
     }
 }

@@ -13,9 +13,10 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
-use crate::engine::NodeId;
+use crate::engine::{Engine, NodeId};
 use crate::raft::{RandomId, Replica, Settings, StartError, Timing};
 use crate::service::{Desk, Service};
+use crate::telemetry::Telemetry;
 use crate::{api, etcd};
 
 /// What a node is told to start.
@@ -72,7 +73,8 @@ impl Node {
         let answerer = Arc::new(peer::ServiceAnswerer::default());
         let mut settings = Settings::new(node, data, advertise.unwrap_or_else(|| address.to_string()));
         settings.timing = timing;
-        settings.listener = Arc::clone(&desk) as _;
+        let (telemetry, journal) = Telemetry::begin();
+        settings.listener = Arc::new((Arc::clone(&desk), Arc::clone(&telemetry)));
         settings.answerer = Arc::clone(&answerer) as _;
         settings.connector = Arc::new(peer::ByUpgrade);
         let settings = if first_members.is_empty() && !joins {
@@ -82,16 +84,22 @@ impl Node {
             settings
         };
         let replica = Replica::start(settings).await?;
+        telemetry.follow(replica.leadership());
+        tokio::spawn(journal.write(replica.leadership()));
         let service = Service::start(replica.clone(), desk);
         answerer.begin(&service);
-        let identity =
-            etcd::Identity { cluster_id: replica.status().cluster.map_or(0, RandomId::short), member_id: node };
+        let of_cluster = replica.clone();
+        let identity = move || {
+            let cluster_id = of_cluster.cluster().map_or(0, RandomId::short);
+            etcd::Identity { cluster_id, member_id: node }
+        };
         let routes = Router::new()
-            .merge(api::routes(Arc::clone(&service)))
-            .merge(etcd::routes(Arc::clone(&service), identity))
+            .merge(api::routes(Arc::clone(&service), Arc::clone(&telemetry)))
+            .merge(etcd::counted(etcd::routes(Arc::clone(&service), identity), &telemetry))
             .merge(peer::routes(replica));
         let stopping = CancellationToken::new();
-        let accepting = tokio::spawn(accept::accept(listener, routes, stopping.clone()));
+        let accepting = tokio::spawn(accept::accept(listener, routes, telemetry, stopping.clone()));
+        tracing::info!(node, %address, version = env!("CARGO_PKG_VERSION"), "this node serves");
         Ok(Node { service, address, stopping, accepting })
     }
 
@@ -102,6 +110,7 @@ impl Node {
 
     /// Stops: another node leads first, if this one does and another one can; then nobody is answered any more.
     pub async fn stop(self) {
+        tracing::info!("this node stops");
         self.service.engine().shutdown().await;
         self.stopping.cancel();
         // It ends when told to; if it has panicked, it has ended, too.

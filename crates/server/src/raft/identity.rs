@@ -66,19 +66,29 @@ impl IdentityFile {
         let joined = Identity { cluster: Some(cluster), ..*identity };
         write(&self.path, &joined)?;
         *identity = joined;
+        tracing::info!(node = identity.node, %cluster, "this node belongs to a cluster from now on");
         Ok(cluster)
     }
 }
 
 fn read(path: &Path, bytes: &[u8]) -> Result<Identity, StartError> {
-    sealed::open(KIND, VERSION, bytes)
-        .and_then(|body| postcard::from_bytes(body).map_err(|_| Damage::Contents))
-        .map_err(|damage| StartError::DamagedFile { path: path.into(), damage })
+    parse(bytes).map_err(|damage| StartError::DamagedFile { path: path.into(), damage })
+}
+
+/// What a file says.
+pub(super) fn parse(bytes: &[u8]) -> Result<Identity, Damage> {
+    let body = sealed::open(KIND, VERSION, bytes)?;
+    postcard::from_bytes(body).map_err(|_| Damage::Contents)
+}
+
+/// A file that says this.
+pub(super) fn to_bytes(identity: &Identity) -> Vec<u8> {
+    let body = postcard::to_allocvec(identity).expect("an identity can be written down");
+    sealed::seal(KIND, VERSION, &body)
 }
 
 fn write(path: &Path, identity: &Identity) -> io::Result<()> {
-    let body = postcard::to_allocvec(identity).expect("an identity can be written down");
-    sealed::replace(path, &sealed::seal(KIND, VERSION, &body))
+    sealed::replace(path, &to_bytes(identity))
 }
 
 /// Which node a directory belongs to, if it belongs to any. Nothing is written.

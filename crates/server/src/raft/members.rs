@@ -186,10 +186,13 @@ impl Inner {
         if self.shared.look(|state| state.known.get(&node).is_some_and(|known| *known != data)) {
             return Err(MemberError::NumberUsed { node });
         }
+        tracing::info!(node, address, "a member is added: it learns first");
         let member = Member { address, data };
         self.change(ChangeMembers::AddNodes(BTreeMap::from([(node, member)]))).await?;
         timeout(CATCHING_UP, self.caught_up(node)).await.map_err(|_| MemberError::Slow { node })??;
-        self.change(ChangeMembers::AddVoterIds(BTreeSet::from([node]))).await
+        self.change(ChangeMembers::AddVoterIds(BTreeSet::from([node]))).await?;
+        tracing::info!(node, "a member votes from now on");
+        Ok(())
     }
 
     /// Waits until a node has all that the log had a moment ago.
@@ -227,6 +230,7 @@ impl Inner {
         let change =
             if voters.contains(&node) { ChangeMembers::RemoveVoters(nodes) } else { ChangeMembers::RemoveNodes(nodes) };
         self.change(change).await?;
+        tracing::info!(node, "a member is removed");
         let left = self.members();
         self.links.retain(|id| left.iter().any(|member| member.node == id));
         Ok(())

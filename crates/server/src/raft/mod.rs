@@ -12,6 +12,8 @@
 
 mod ahead;
 mod backup;
+#[cfg(feature = "hostile")]
+pub(crate) mod hostile;
 mod identity;
 mod leadership;
 mod link;
@@ -71,6 +73,8 @@ const SNAPSHOT: &str = "snapshot";
 const ANSWER: Duration = Duration::from_secs(60);
 /// How long to wait before calling the first members again.
 const PAUSE: Duration = Duration::from_millis(200);
+/// After so many calls in vain it is said again that somebody is missing.
+const REMIND: u64 = 50;
 
 /// Locks what no panic can leave in disorder.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -182,6 +186,11 @@ impl Replica {
         self.0.hand_over().await
     }
 
+    /// The cluster that it belongs to, once it does.
+    pub fn cluster(&self) -> Option<RandomId> {
+        self.0.identity.get().cluster
+    }
+
     /// How the node is doing.
     pub fn status(&self) -> Status {
         self.0.status()
@@ -282,6 +291,7 @@ impl Inner {
 
     /// Calls another first member until it answers. None if it refuses.
     async fn meet(&self, node: NodeId, address: &str) -> Option<RandomId> {
+        let mut attempts = 0u64;
         loop {
             match self.links.caller.open(node, address, None).await {
                 Ok((_, _, data)) => return Some(data),
@@ -289,8 +299,12 @@ impl Inner {
                     self.report_trouble(&refused.to_string());
                     return None;
                 }
-                Err(why) => tracing::info!(node, address, "waiting for a first member: {why}"),
+                Err(why) if attempts.is_multiple_of(REMIND) => {
+                    tracing::info!(node, address, "waiting for a first member: {why}");
+                }
+                Err(_) => {}
             }
+            attempts += 1;
             tokio::time::sleep(PAUSE).await;
         }
     }
@@ -378,6 +392,10 @@ impl Engine for Replica {
 impl Cluster for Replica {
     fn node(&self) -> NodeId {
         self.0.identity.get().node
+    }
+
+    fn status(&self) -> Status {
+        self.0.status()
     }
 
     fn members(&self) -> Vec<MemberInfo> {

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, Cursor};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, RwLock};
+use std::time::Instant;
 
 use openraft::storage::{RaftStateMachine, Snapshot};
 use openraft::{AnyError, EntryPayload, OptionalSend, RaftSnapshotBuilder};
@@ -45,7 +46,9 @@ impl State {
     /// From a snapshot or a backup.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<State, Damage> {
         let body = sealed::open(KIND, u32::from(NEWEST_VERSION), bytes)?;
-        postcard::from_bytes(body).map_err(|_| Damage::Contents)
+        let state: State = postcard::from_bytes(body).map_err(|_| Damage::Contents)?;
+        // A member that sends nonsense must not be able to stop a node by it.
+        if state.machine.is_sound(state.commands) { Ok(state) } else { Err(Damage::Contents) }
     }
 
     /// From the snapshot of a data directory, if there is one; otherwise the state in which everything begins.
@@ -178,8 +181,11 @@ impl RaftSnapshotBuilder<Types> for Builder {
     async fn build_snapshot(&mut self) -> Result<Snapshot<Types>, StorageError> {
         let (shared, state) = (self.shared.clone(), std::mem::take(&mut self.state));
         blocking(move || {
+            let began = Instant::now();
             let bytes = state.to_bytes();
             shared.save(state.applied, &bytes)?;
+            let (entry, took_ms) = (state.applied.map(|id| id.index), began.elapsed().as_millis() as u64);
+            tracing::info!(entry, bytes = bytes.len(), took_ms, "a snapshot is written");
             Ok(Snapshot { meta: state.meta(), snapshot: Box::new(Cursor::new(bytes)) })
         })
         .await
@@ -233,6 +239,8 @@ impl RaftStateMachine<Types> for Store {
         state.note_members();
         blocking(move || {
             shared.save(state.applied, &state.to_bytes())?;
+            let (entry, commands) = (state.applied.map(|id| id.index), state.commands);
+            tracing::info!(entry, commands, "a snapshot of the leader is installed: this node was far behind");
             shared.change(|before| {
                 *before = state;
                 shared.listener.replaced(&before.machine, before.commands);

@@ -50,6 +50,9 @@ pub struct Follower {
     pub lag: u64,
 }
 
+/// A write that takes longer is reported: a node that waits so long for its disk soon leads no more.
+const SLOW: Duration = Duration::from_millis(500);
+
 /// Bucket i counts what took less than 2^i microseconds and did not fit the one before.
 const BUCKETS: usize = 24;
 
@@ -62,6 +65,10 @@ pub(super) struct SyncTimes {
 
 impl SyncTimes {
     pub(super) fn record(&self, took: Duration) {
+        if took > SLOW {
+            // Writes follow each other, so there are two such lines a second at most.
+            tracing::warn!(took_ms = took.as_millis() as u64, "the disk is slow: a write of the log took long");
+        }
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let bucket = (u64::BITS - took_us.leading_zeros()) as usize;
         self.buckets[bucket.min(BUCKETS - 1)].fetch_add(1, Ordering::Relaxed);

@@ -97,6 +97,18 @@ impl Batch {
         Batch(bytes.into())
     }
 
+    /// Whatever it is.
+    #[cfg(feature = "hostile")]
+    pub(super) fn from_bytes(bytes: Bytes) -> Batch {
+        Batch(bytes)
+    }
+
+    /// As it is written down.
+    #[cfg(feature = "hostile")]
+    pub(super) fn bytes(&self) -> &Bytes {
+        &self.0
+    }
+
     /// When it was made, and the commands.
     pub(super) fn read(&self) -> Result<(u64, Vec<Command>), Unreadable> {
         match self.0.split_first() {

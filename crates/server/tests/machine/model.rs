@@ -177,9 +177,9 @@ impl Model {
     }
 
     fn end(&mut self, id: SessionId, departure: Departure, moment: Moment, events: &mut Vec<Event>) -> Answer {
-        self.session(id)?;
+        let label = self.session(id)?.label.clone();
         self.sessions.retain(|session| session.id != id);
-        events.push(Event::Ended { session: id, expired: departure == Departure::Expired });
+        events.push(Event::Ended { session: id, expired: departure == Departure::Expired, label });
         let forgets = departure == Departure::Expired && self.has(Flaw::ExpiryForgetsWaiters);
         let mine = self.places.iter().filter(|place| place.session == id && !(forgets && place.fence.is_none()));
         let mut names: Vec<Name> = mine.map(|place| place.name.clone()).collect();

@@ -7,6 +7,7 @@ pub(crate) mod demo;
 pub(crate) mod dev;
 pub(crate) mod follow;
 pub(crate) mod lock;
+mod logging;
 pub(crate) mod look;
 pub(crate) mod member;
 mod process;

@@ -1,6 +1,5 @@
 //! `quorate serve`: a node of the service.
 
-use std::io::IsTerminal;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -13,6 +12,7 @@ use quorate_server::node::{Node, NodeSettings};
 use quorate_server::raft::Timing;
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::logging::{self, LogFormat};
 use super::run_node;
 
 /// Serve locks and elections: one durable node by default
@@ -46,6 +46,10 @@ pub(crate) struct Serve {
     #[arg(long)]
     insecure: bool,
 
+    /// How the log on the standard error looks; what is in it, the variable QUORATE_LOG says (info, debug, …)
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
+    log: LogFormat,
+
     /// End when this process has ended, which started the node
     #[arg(long, value_name = "PID", hide = true)]
     with_parent: Option<u32>,
@@ -69,14 +73,7 @@ pub(crate) fn run(arguments: Serve, terminal: &mut Terminal) -> Result<ExitCode,
             arguments.listen
         )));
     }
-    let filter = tracing_subscriber::EnvFilter::try_from_env("QUORATE_LOG")
-        .unwrap_or_else(|_| tracing_subscriber::EnvFilter::new("info,openraft=error,raft_log=warn,chunked_wal=warn"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(std::io::stderr)
-        .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false)
-        .init();
+    logging::begin(arguments.log);
     run_node(serve(arguments, terminal))
 }
 
