@@ -8,6 +8,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::contract::{DEFAULT_TTL, Election, ForceRelease, Lock, Locks, Problem, ProblemKind, Status};
+use crate::dial::{Dialer, Endpoint};
 use crate::session::Session;
 use crate::{Error, http};
 
@@ -17,21 +18,39 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// A client of the service. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
-    pub(crate) nodes: Arc<[String]>,
+    pub(crate) nodes: Arc<[Endpoint]>,
+    pub(crate) dialer: Dialer,
     pub(crate) patience: Duration,
 }
 
 impl Client {
-    /// A client of the nodes at these addresses (`host:port`). Any of them answers; several, so that one may fail.
+    /// A client of the nodes at these addresses (`host:port`, or with `https://` or `http://` before it). Any of them
+    /// answers; several, so that one may fail.
     pub fn new(nodes: impl IntoIterator<Item = impl Into<String>>) -> Result<Client, Error> {
-        let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
-        if let Some(node) = nodes.iter().find(|node| !node.contains(':')) {
-            return Err(Error::Usage(format!("{node:?} is no address: write host:port")));
-        }
+        let nodes = nodes.into_iter().map(|node| Endpoint::parse(&node.into())).collect::<Result<Vec<_>, _>>()?;
         if nodes.is_empty() {
             return Err(Error::Usage("there is no address to ask: give at least one".into()));
         }
-        Ok(Client { nodes: nodes.into(), patience: PATIENCE })
+        Ok(Client { nodes: nodes.into(), dialer: Dialer::default(), patience: PATIENCE })
+    }
+
+    /// Encrypts, and speaks to nodes whose certificate is from an authority of which this is the certificate, in PEM.
+    /// Only addresses that begin with `http://` are spoken to in the open.
+    #[cfg(feature = "tls")]
+    pub fn ca(mut self, pem: &[u8]) -> Result<Client, Error> {
+        self.dialer.trust(pem)?;
+        Ok(self)
+    }
+
+    /// Says who it is, by a token of `quorate keys token`.
+    pub fn token(mut self, token: &str) -> Result<Client, Error> {
+        self.dialer.identify(token)?;
+        Ok(self)
+    }
+
+    /// Whether all nodes can be reached by what is known.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.nodes.iter().try_for_each(|node| self.dialer.check(node))
     }
 
     /// Looks for a node that answers for so long, at most.
@@ -87,9 +106,10 @@ impl Client {
         path: &str,
         body: Option<&(impl Serialize + Sync)>,
     ) -> Result<T, Error> {
+        self.check()?;
         let mut last = None;
         for node in self.nodes.iter() {
-            match http::request(node, method.clone(), path, body, self.patience).await {
+            match http::request(&self.dialer, node, method.clone(), path, body, self.patience).await {
                 Err(error @ Error::Unreachable { .. }) => last = Some(error),
                 Err(Error::Problem(problem)) if is_of_this_node(&problem) => last = Some(Error::Problem(problem)),
                 answered => return answered,
@@ -162,9 +182,9 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_port() {
+    fn there_is_somebody_to_ask() {
         assert!(Client::new(["127.0.0.1:7420", "example"]).is_err());
         assert!(Client::new(Vec::<String>::new()).is_err());
-        assert!(Client::new(["[::1]:7420"]).is_ok());
+        assert!(Client::new(["127.0.0.1:7420"]).unwrap().token("two\nlines").is_err());
     }
 }

@@ -4,22 +4,23 @@ use std::time::Duration;
 
 use bytes::Bytes;
 use http_body_util::{BodyExt, Full, Limited};
-use hyper::{Method, Request, header};
+use hyper::{Method, header};
 use hyper_util::rt::TokioIo;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio::net::TcpStream;
 use tokio::time::timeout;
 
 use crate::Error;
 use crate::contract::Problem;
+use crate::dial::{Dialer, Endpoint};
 
 /// Answers are at most so long.
 const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
 
 /// Asks one node, and reads what it answers.
 pub(crate) async fn request<T: DeserializeOwned>(
-    node: &str,
+    dialer: &Dialer,
+    node: &Endpoint,
     method: Method,
     path: &str,
     body: Option<&(impl Serialize + Sync)>,
@@ -29,10 +30,10 @@ pub(crate) async fn request<T: DeserializeOwned>(
         None => Bytes::new(),
         Some(body) => serde_json::to_vec(body).map_err(|error| Error::Usage(error.to_string()))?.into(),
     };
-    let asked = ask(node, method, path, body);
+    let asked = ask(dialer, node, method, path, body);
     let (status, answer) = timeout(patience, asked).await.map_err(|_| unreachable(node, "no answer in time"))??;
     let not_understood = |error: serde_json::Error| Error::NotUnderstood {
-        node: node.into(),
+        node: node.to_string(),
         why: format!("{status}: {error}: {}", String::from_utf8_lossy(&answer[..answer.len().min(200)])),
     };
     if (200..300).contains(&status) {
@@ -44,16 +45,16 @@ pub(crate) async fn request<T: DeserializeOwned>(
     }
 }
 
-async fn ask(node: &str, method: Method, path: &str, body: Bytes) -> Result<(u16, Bytes), Error> {
-    let failed = |error: &dyn std::fmt::Display| unreachable(node, &error.to_string());
-    let socket = TcpStream::connect(node).await.map_err(|error| failed(&error))?;
+async fn ask(dialer: &Dialer, node: &Endpoint, method: Method, path: &str, body: Bytes) -> Result<(u16, Bytes), Error> {
+    let failed = |error: &dyn std::fmt::Display| unreachable(node, &format!("{error}{}", dialer.hint(node)));
+    let wire = dialer.dial(node).await.map_err(|why| unreachable(node, &why))?;
     let (mut sender, connection) =
-        hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.map_err(|error| failed(&error))?;
+        hyper::client::conn::http1::handshake(TokioIo::new(wire)).await.map_err(|error| failed(&error))?;
     let driver = tokio::spawn(connection);
-    let request = Request::builder()
+    let request = dialer
+        .request(node)
         .method(method)
         .uri(path)
-        .header(header::HOST, node)
         .header(header::CONTENT_TYPE, "application/json")
         .body(Full::new(body))
         .map_err(|error| Error::Usage(error.to_string()))?;
@@ -68,6 +69,6 @@ async fn ask(node: &str, method: Method, path: &str, body: Bytes) -> Result<(u16
     answer
 }
 
-fn unreachable(node: &str, why: &str) -> Error {
-    Error::Unreachable { tried: node.into(), why: why.into() }
+fn unreachable(node: &Endpoint, why: &str) -> Error {
+    Error::Unreachable { tried: node.to_string(), why: why.into() }
 }
