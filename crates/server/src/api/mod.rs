@@ -9,18 +9,19 @@ mod sessions;
 mod status;
 mod stream;
 
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use axum::routing::{get, post};
 use quorate_client::contract::{self, LONGEST_LABEL, LONGEST_NAME, Problem, Span};
 
 pub use problems::Failure;
 
+use crate::access::Authorised;
 use crate::engine::{Cluster, Engine};
 use crate::machine::{Mode, Name, SessionId};
-use crate::service::Service;
 
 /// How long a request that does not wait for a lock may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -28,20 +29,29 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What people see of a session whose client has not said what it is.
 const NAMELESS: &str = "somebody without a label";
 
-/// What the handlers share.
+/// What the handlers share: the service, on behalf of whoever makes the request.
 #[derive(Debug)]
 pub struct Api<E> {
-    service: Arc<Service<E>>,
+    service: Authorised<E>,
 }
 
 impl<E> Clone for Api<E> {
     fn clone(&self) -> Api<E> {
-        Api { service: Arc::clone(&self.service) }
+        Api { service: self.service.clone() }
+    }
+}
+
+/// A handler that takes this is reached only by those who may come at all.
+impl<E: Engine> FromRequestParts<Api<E>> for Api<E> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api<E>) -> Result<Api<E>, Failure> {
+        Ok(Api { service: api.service.of(&parts.headers)? })
     }
 }
 
 /// The addresses under `/v1`, and those that operators ask.
-pub fn routes<E: Engine + Cluster>(service: Arc<Service<E>>) -> Router {
+pub fn routes<E: Engine + Cluster>(service: impl Into<Authorised<E>>) -> Router {
     Router::new()
         .route("/v1/sessions", get(sessions::list::<E>).post(sessions::open::<E>))
         .route("/v1/sessions/{session}", get(sessions::show::<E>).delete(sessions::close::<E>))
@@ -66,7 +76,7 @@ pub fn routes<E: Engine + Cluster>(service: Arc<Service<E>>) -> Router {
         .route("/readyz", get(status::ready::<E>))
         .fallback(problems::nothing_here)
         .method_not_allowed_fallback(problems::not_with_this_method)
-        .with_state(Api { service })
+        .with_state(Api { service: service.into() })
 }
 
 /// When a wait ends. One that would outlast the clock does not end.

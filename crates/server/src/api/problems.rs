@@ -4,6 +4,7 @@ use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use quorate_client::contract::{Problem, ProblemKind};
 
+use crate::access::Denial;
 use crate::engine::Unavailable;
 use crate::machine::Refusal;
 use crate::service::ServiceError;
@@ -43,6 +44,8 @@ fn kind(error: &ServiceError) -> ProblemKind {
             Unavailable::Overloaded => ProblemKind::Overloaded,
             Unavailable::Stopping => ProblemKind::Stopping,
         },
+        ServiceError::Denied(Denial::NoToken | Denial::UnknownToken) => ProblemKind::Unauthenticated,
+        ServiceError::Denied(Denial::NotFor { .. } | Denial::OthersSession { .. }) => ProblemKind::Forbidden,
         ServiceError::Refused(refusal) => match refusal {
             Refusal::NoSession(_) => ProblemKind::NoSession,
             Refusal::SessionExists(_) => ProblemKind::SessionExists,
@@ -59,7 +62,11 @@ impl IntoResponse for Failure {
         let status = StatusCode::from_u16(self.0.status).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR);
         let body = serde_json::to_vec(&self.0).unwrap_or_default();
         let media = HeaderValue::from_static("application/problem+json");
-        (status, [(header::CONTENT_TYPE, media)], body).into_response()
+        let mut response = (status, [(header::CONTENT_TYPE, media)], body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
     }
 }
 

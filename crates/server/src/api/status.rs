@@ -24,45 +24,47 @@ pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// The node knows a leader, and can reach it.
+/// The node knows a leader, and can reach it. Nobody is asked who wants to know.
 pub(super) async fn ready<E: Engine>(State(api): State<Api<E>>) -> Result<&'static str, Failure> {
-    api.service.catch_up(soon()).await?;
+    api.service.unasked().catch_up(soon()).await?;
     Ok("ready\n")
 }
 
-pub(super) async fn status<E: Engine + Cluster>(State(api): State<Api<E>>) -> Json<Status> {
-    let engine = api.service.engine();
+pub(super) async fn status<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Status>, Failure> {
+    let service = api.service.reader()?;
+    let engine = service.engine();
     let leadership = *engine.leadership().borrow();
-    let (sessions, locks) = api.service.look(|machine| (machine.sessions().len() as u64, machine.names().len() as u64));
-    Json(Status {
+    let (sessions, locks) = service.look(|machine| (machine.sessions().len() as u64, machine.names().len() as u64));
+    Ok(Json(Status {
         node: engine.node(),
         version: env!("CARGO_PKG_VERSION").into(),
         term: leadership.term,
         leader: leadership.leader,
-        applied: api.service.index(),
+        applied: service.index(),
         sessions,
         locks,
         members: engine.members().into_iter().map(shown).collect(),
-    })
+    }))
 }
 
-pub(super) async fn members<E: Engine + Cluster>(State(api): State<Api<E>>) -> Result<Json<Vec<Member>>, Failure> {
-    api.service.catch_up(soon()).await?;
-    Ok(Json(api.service.engine().members().into_iter().map(shown).collect()))
+pub(super) async fn members<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Vec<Member>>, Failure> {
+    let service = api.service.reader()?;
+    service.catch_up(soon()).await?;
+    Ok(Json(service.engine().members().into_iter().map(shown).collect()))
 }
 
 pub(super) async fn add_member<E: Engine + Cluster>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Body(body): Body<AddMember>,
 ) -> Result<StatusCode, Failure> {
-    api.service.engine().add_member(body.node, body.address).await?;
+    api.service.admin()?.engine().add_member(body.node, body.address).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn remove_member<E: Engine + Cluster>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Path(node): Path<u64>,
 ) -> Result<StatusCode, Failure> {
-    api.service.engine().remove_member(node).await?;
+    api.service.admin()?.engine().remove_member(node).await?;
     Ok(StatusCode::NO_CONTENT)
 }

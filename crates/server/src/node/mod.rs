@@ -2,6 +2,8 @@
 
 mod accept;
 mod peer;
+mod socket;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,10 +15,15 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use tls::{MEMBER_NAME, TlsError, TlsFiles, check_tls};
+
+use crate::access::{Access, Authorised, TokensError};
 use crate::engine::NodeId;
 use crate::raft::{RandomId, Replica, Settings, StartError, Timing};
 use crate::service::{Desk, Service};
 use crate::{api, etcd};
+use accept::Door;
+use tls::Tls;
 
 /// What a node is told to start.
 #[derive(Clone, Debug)]
@@ -35,7 +42,16 @@ pub struct NodeSettings {
     pub joins: bool,
     /// How fast the loss of a leader is noticed.
     pub timing: Timing,
+    /// The certificates, if what is said is to be encrypted and members are to show theirs.
+    pub tls: Option<TlsFiles>,
+    /// The file with the tokens, if clients are to be asked who they are.
+    pub tokens: Option<PathBuf>,
+    /// So many connections there may be.
+    pub most_connections: usize,
 }
+
+/// So many connections there may be, unless told otherwise.
+pub const MOST_CONNECTIONS: usize = 100_000;
 
 /// Why a node does not start.
 #[derive(Debug, Error)]
@@ -48,6 +64,12 @@ pub enum NodeError {
         /// Why not.
         error: std::io::Error,
     },
+    /// The certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The tokens cannot be used.
+    #[error(transparent)]
+    Tokens(#[from] TokensError),
     /// The replica does not start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -65,7 +87,10 @@ pub struct Node {
 impl Node {
     /// Starts a node. It answers from now on, as soon as there is a leader.
     pub async fn start(settings: NodeSettings) -> Result<Node, NodeError> {
-        let NodeSettings { node, listen, advertise, data, first_members, joins, timing } = settings;
+        let NodeSettings { node, listen, advertise, data, first_members, joins, timing, .. } = settings;
+        let (tokens, most_connections) = (settings.tokens, settings.most_connections);
+        let tls = settings.tls.as_ref().map(Tls::read).transpose()?;
+        let access = tokens.map(Access::open).transpose()?;
         let listener = TcpListener::bind(listen).await.map_err(|error| NodeError::Listen { address: listen, error })?;
         let address = listener.local_addr().map_err(|error| NodeError::Listen { address: listen, error })?;
         let desk = Desk::open();
@@ -74,7 +99,7 @@ impl Node {
         settings.timing = timing;
         settings.listener = Arc::clone(&desk) as _;
         settings.answerer = Arc::clone(&answerer) as _;
-        settings.connector = Arc::new(peer::ByUpgrade);
+        settings.connector = Arc::new(peer::ByUpgrade { tls: tls.clone() });
         let settings = if first_members.is_empty() && !joins {
             settings.alone()
         } else {
@@ -86,12 +111,18 @@ impl Node {
         answerer.begin(&service);
         let identity =
             etcd::Identity { cluster_id: replica.status().cluster.map_or(0, RandomId::short), member_id: node };
+        let authorised = Authorised::new(Arc::clone(&service), access.clone());
+        let member_routes = peer::routes(replica, tls.is_some());
         let routes = Router::new()
-            .merge(api::routes(Arc::clone(&service)))
-            .merge(etcd::routes(Arc::clone(&service), identity))
-            .merge(peer::routes(replica));
+            .merge(api::routes(authorised.clone()))
+            .merge(etcd::routes(authorised, identity))
+            .merge(member_routes.clone());
         let stopping = CancellationToken::new();
-        let accepting = tokio::spawn(accept::accept(listener, routes, stopping.clone()));
+        if let Some(access) = access {
+            tokio::spawn(access.keep_up(stopping.clone()));
+        }
+        let door = Door { routes, member_routes, tls, most_connections };
+        let accepting = tokio::spawn(accept::accept(listener, door, stopping.clone()));
         Ok(Node { service, address, stopping, accepting })
     }
 
