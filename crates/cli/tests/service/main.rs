@@ -3,4 +3,5 @@
 mod cluster;
 mod http;
 mod node;
+mod security;
 mod support;
