@@ -63,7 +63,7 @@ pub enum TlsError {
         why: String,
     },
     /// Other members would refuse the certificate.
-    #[error("{} is no member's: it must be valid for {MEMBER_NAME}, as those of `quorate keys nodes` are", .0.display())]
+    #[error("{} is no member's: it must be valid for {MEMBER_NAME}, as `quorate keys nodes` makes it", .0.display())]
     NotAMember(PathBuf),
 }
 

@@ -104,9 +104,7 @@ impl Config {
     pub(super) fn first_members(&self) -> Result<BTreeMap<u64, String>, String> {
         let read = |(node, address): (&String, &String)| {
             member(node, address).ok_or_else(|| {
-                format!(
-                    "members.{node} = {address:?}: write the member's number and its address, as in 2 = \"10.0.0.2:7420\""
-                )
+                format!("members.{node} = {address:?}: write a number and an address, as in 2 = \"10.0.0.2:7420\"")
             })
         };
         self.members.iter().map(read).collect()
