@@ -4,7 +4,7 @@ use std::error::Error;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=proto");
-    let files = ["lease.proto", "lock.proto", "election.proto"];
+    let files = ["auth.proto", "lease.proto", "lock.proto", "election.proto"];
     let descriptions = protox::compile(files, ["proto"])?;
     tonic_prost_build::configure().build_client(false).build_transport(false).compile_fds(descriptions)?;
     Ok(())

@@ -16,6 +16,7 @@ use crate::command::service::bench::Bench;
 use crate::command::service::demo::Demo;
 use crate::command::service::dev::Dev;
 use crate::command::service::follow::{Observe, Watch};
+use crate::command::service::keys::Keys;
 use crate::command::service::lock::{Elect, Lock};
 use crate::command::service::look::{Locks, Release, Status};
 use crate::command::service::member::Member;
@@ -58,7 +59,9 @@ pub(crate) enum Command {
     /// Algorithms that are wrong in one place: find the run that shows it
     Exercise(ExerciseArguments),
     /// Serve locks and elections: one durable node by default
-    Serve(Serve),
+    Serve(Box<Serve>),
+    /// Make certificates for nodes, and tokens for those who use them
+    Keys(Keys),
     /// Hold a lock while a command runs
     Lock(Box<Lock>),
     /// Lead while a command runs

@@ -8,8 +8,10 @@ use hyper::Method;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::contract::Status;
-use crate::contract::{AddMember, DEFAULT_TTL, Election, ForceRelease, Lock, Locks, Member, Problem, ProblemKind};
+use crate::contract::{
+    AddMember, DEFAULT_TTL, Election, ForceRelease, Lock, Locks, Member, Problem, ProblemKind, Status,
+};
+use crate::dial::{Dialer, Endpoint};
 use crate::feed::Feed;
 use crate::session::Session;
 use crate::{Error, http};
@@ -25,21 +27,39 @@ const LONGEST_BACKUP: usize = 4 << 30;
 /// A client of the service. Cheap to clone.
 #[derive(Clone, Debug)]
 pub struct Client {
-    pub(crate) nodes: Arc<[String]>,
+    pub(crate) nodes: Arc<[Endpoint]>,
+    pub(crate) dialer: Dialer,
     pub(crate) patience: Duration,
 }
 
 impl Client {
-    /// A client of the nodes at these addresses (`host:port`). Any of them answers; several, so that one may fail.
+    /// A client of the nodes at these addresses (`host:port`, or with `https://` or `http://` before it). Any of them
+    /// answers; several, so that one may fail.
     pub fn new(nodes: impl IntoIterator<Item = impl Into<String>>) -> Result<Client, Error> {
-        let nodes: Vec<String> = nodes.into_iter().map(Into::into).collect();
-        if let Some(node) = nodes.iter().find(|node| !node.contains(':')) {
-            return Err(Error::Usage(format!("{node:?} is no address: write host:port")));
-        }
+        let nodes = nodes.into_iter().map(|node| Endpoint::parse(&node.into())).collect::<Result<Vec<_>, _>>()?;
         if nodes.is_empty() {
             return Err(Error::Usage("there is no address to ask: give at least one".into()));
         }
-        Ok(Client { nodes: nodes.into(), patience: PATIENCE })
+        Ok(Client { nodes: nodes.into(), dialer: Dialer::default(), patience: PATIENCE })
+    }
+
+    /// Encrypts, and speaks to nodes whose certificate is from an authority of which this is the certificate, in PEM.
+    /// Only addresses that begin with `http://` are spoken to in the open.
+    #[cfg(feature = "tls")]
+    pub fn ca(mut self, pem: &[u8]) -> Result<Client, Error> {
+        self.dialer.trust(pem)?;
+        Ok(self)
+    }
+
+    /// Says who it is, by a token of `quorate keys token`.
+    pub fn token(mut self, token: &str) -> Result<Client, Error> {
+        self.dialer.identify(token)?;
+        Ok(self)
+    }
+
+    /// Whether all nodes can be reached by what is known.
+    pub(crate) fn check(&self) -> Result<(), Error> {
+        self.nodes.iter().try_for_each(|node| self.dialer.check(node))
     }
 
     /// Looks for a node that answers for so long, at most.
@@ -143,13 +163,14 @@ impl Client {
         path: &str,
         body: &Bytes,
         longest: usize,
-    ) -> Result<(&str, Bytes), Error> {
+    ) -> Result<(&Endpoint, Bytes), Error> {
+        self.check()?;
         let mut last = None;
         for node in self.nodes.iter() {
-            match http::bytes(node, method.clone(), path, body.clone(), self.patience, longest).await {
+            match http::bytes(&self.dialer, node, method.clone(), path, body.clone(), self.patience, longest).await {
                 Err(error @ Error::Unreachable { .. }) => last = Some(error),
                 Err(Error::Problem(problem)) if is_of_this_node(&problem) => last = Some(Error::Problem(problem)),
-                answered => return answered.map(|answer| (node.as_str(), answer)),
+                answered => return answered.map(|answer| (node, answer)),
             }
         }
         Err(last.unwrap_or_else(|| Error::Usage("there is no address to ask".into())))
@@ -229,9 +250,9 @@ mod tests {
     }
 
     #[test]
-    fn an_address_has_a_port() {
+    fn there_is_somebody_to_ask() {
         assert!(Client::new(["127.0.0.1:7420", "example"]).is_err());
         assert!(Client::new(Vec::<String>::new()).is_err());
-        assert!(Client::new(["[::1]:7420"]).is_ok());
+        assert!(Client::new(["127.0.0.1:7420"]).unwrap().token("two\nlines").is_err());
     }
 }

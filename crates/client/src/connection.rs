@@ -4,26 +4,25 @@
 //! of their own, and do their work once.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
 use std::time::Duration;
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
-use http_body_util::Empty;
+use http_body_util::{BodyExt, Empty, Limited};
 use hyper::upgrade::Upgraded;
-use hyper::{Request as HttpRequest, StatusCode, header};
+use hyper::{StatusCode, header};
 use hyper_util::rt::TokioIo;
-use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
-use crate::Error;
 use crate::contract::stream::{Answer, Ask, LONGEST_FRAME, MOST_PENDING, PROTOCOL, Reply, Request, Trouble};
 use crate::contract::{Problem, ProblemKind};
+use crate::dial::{CONNECT_PATIENCE, Dialer, Endpoint, Wire};
+use crate::{Client, Error};
 
-/// How long to wait for a node to accept a stream.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+/// What a node that accepts no stream says about it is at most so long.
+const LONGEST_REFUSAL: usize = 64 * 1024;
 /// How long to wait before trying the nodes again: from, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
@@ -31,6 +30,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     asks: mpsc::Sender<Pending>,
+    /// Why there was no stream when there was last none.
+    trouble: watch::Receiver<String>,
 }
 
 #[derive(Debug)]
@@ -41,10 +42,16 @@ struct Pending {
 
 impl Connection {
     /// A stream to one of these nodes, for as long as anybody has a handle on it.
-    pub(crate) fn start(nodes: Arc<[String]>) -> Connection {
+    pub(crate) fn start(client: &Client) -> Connection {
         let (asks, receiver) = mpsc::channel(MOST_PENDING);
-        tokio::spawn(run(nodes, receiver));
-        Connection { asks }
+        let (tell, trouble) = watch::channel("no answer in time".to_string());
+        tokio::spawn(run(client.clone(), receiver, tell));
+        Connection { asks, trouble }
+    }
+
+    /// Why there is no answer, as far as is known.
+    pub(crate) fn trouble(&self) -> String {
+        self.trouble.borrow().clone()
     }
 
     /// Asks, and waits for the answer as long as it takes.
@@ -59,21 +66,30 @@ impl Connection {
 
 type Stream = Framed<TokioIo<Upgraded>, LengthDelimitedCodec>;
 
-async fn run(nodes: Arc<[String]>, mut asks: mpsc::Receiver<Pending>) {
+async fn run(client: Client, mut asks: mpsc::Receiver<Pending>, tell: watch::Sender<String>) {
+    let nodes = &client.nodes;
     let mut pending: BTreeMap<u64, Pending> = BTreeMap::new();
     let (mut next_number, mut next_node, mut pause) = (1, 0, PAUSES.0);
     loop {
         let node = &nodes[next_node % nodes.len()];
         next_node += 1;
-        let stream = timeout(CONNECT_PATIENCE, connect(node)).await.ok().flatten();
-        if let Some(stream) = stream {
-            pause = PAUSES.0;
-            if converse(stream, &mut asks, &mut pending, &mut next_number).await.is_none() {
-                return;
+        match connect(&client.dialer, node).await {
+            Ok(stream) => {
+                pause = PAUSES.0;
+                if converse(stream, &mut asks, &mut pending, &mut next_number).await.is_none() {
+                    return;
+                }
             }
-        } else if next_node.is_multiple_of(nodes.len()) {
-            sleep(pause).await;
-            pause = (pause * 2).min(PAUSES.1);
+            Err(NoStream { why, refused }) => {
+                tell.send_replace(why.clone());
+                if let Some(kind) = refused {
+                    refuse(&mut asks, &mut pending, &Trouble { kind, detail: why });
+                }
+                if next_node.is_multiple_of(nodes.len()) {
+                    sleep(pause).await;
+                    pause = (pause * 2).min(PAUSES.1);
+                }
+            }
         }
         pending.retain(|_, one| !one.reply.is_closed());
         if asks.is_closed() && pending.is_empty() && asks.is_empty() {
@@ -145,22 +161,60 @@ fn answered<B: AsRef<[u8]>, E>(frame: Option<Result<B, E>>, pending: &mut BTreeM
     !is_stranded
 }
 
-async fn connect(node: &str) -> Option<Stream> {
-    let socket = TcpStream::connect(node).await.ok()?;
-    socket.set_nodelay(true).ok()?;
-    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.ok()?;
+/// Why there is no stream.
+struct NoStream {
+    why: String,
+    /// If it is the client's fault, so that asking again is of no use.
+    refused: Option<ProblemKind>,
+}
+
+impl From<String> for NoStream {
+    fn from(why: String) -> NoStream {
+        NoStream { why, refused: None }
+    }
+}
+
+/// Tells all who wait, or are about to, that they are refused.
+fn refuse(asks: &mut mpsc::Receiver<Pending>, pending: &mut BTreeMap<u64, Pending>, trouble: &Trouble) {
+    let queued = std::iter::from_fn(|| asks.try_recv().ok());
+    for one in std::mem::take(pending).into_values().chain(queued) {
+        // Who does not wait any more has been told otherwise.
+        let _ = one.reply.send(Err(trouble.clone()));
+    }
+}
+
+async fn connect(dialer: &Dialer, node: &Endpoint) -> Result<Stream, NoStream> {
+    let wire = dialer.dial(node).await.map_err(|why| format!("{node}: {why}"))?;
+    timeout(CONNECT_PATIENCE, upgrade(dialer, node, wire))
+        .await
+        .map_err(|_| format!("{node}: no answer in time{}", dialer.hint(node)))?
+}
+
+async fn upgrade(dialer: &Dialer, node: &Endpoint, wire: Box<dyn Wire>) -> Result<Stream, NoStream> {
+    let failed = |error: hyper::Error| format!("{node}: {error}{}", dialer.hint(node));
+    let (mut sender, connection) = hyper::client::conn::http1::handshake(TokioIo::new(wire)).await.map_err(failed)?;
     tokio::spawn(connection.with_upgrades());
-    let request = HttpRequest::get("/v1/stream")
-        .header(header::HOST, node)
+    let request = dialer
+        .request(node)
+        .uri("/v1/stream")
         .header(header::CONNECTION, "upgrade")
         .header(header::UPGRADE, PROTOCOL)
         .body(Empty::<Bytes>::new())
-        .ok()?;
-    let response = sender.send_request(request).await.ok()?;
-    if response.status() != StatusCode::SWITCHING_PROTOCOLS {
-        return None;
+        .map_err(|error| error.to_string())?;
+    let response = sender.send_request(request).await.map_err(failed)?;
+    let status = response.status();
+    if status != StatusCode::SWITCHING_PROTOCOLS {
+        let body = Limited::new(response.into_body(), LONGEST_REFUSAL).collect().await;
+        let body = body.map(|body| body.to_bytes()).unwrap_or_default();
+        return Err(match serde_json::from_slice::<Problem>(&body) {
+            Ok(problem) => {
+                let is_final = matches!(problem.kind, ProblemKind::Unauthenticated | ProblemKind::Forbidden);
+                NoStream { why: problem.to_string(), refused: is_final.then_some(problem.kind) }
+            }
+            Err(_) => NoStream::from(format!("{node}: it answers {status}")),
+        });
     }
-    let upgraded = hyper::upgrade::on(response).await.ok()?;
+    let upgraded = hyper::upgrade::on(response).await.map_err(failed)?;
     let codec = LengthDelimitedCodec::builder().max_frame_length(LONGEST_FRAME).new_codec();
-    Some(Framed::new(TokioIo::new(upgraded), codec))
+    Ok(Framed::new(TokioIo::new(upgraded), codec))
 }

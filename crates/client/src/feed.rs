@@ -10,6 +10,7 @@ use serde_json::Value;
 use tokio::time::{sleep, timeout};
 
 use crate::client::is_of_this_node;
+use crate::dial::Endpoint;
 use crate::http::{self, Kept, unreachable};
 use crate::{Client, Error};
 
@@ -53,7 +54,7 @@ pub struct Feed {
 /// A connection on which events arrive.
 #[derive(Debug)]
 struct Open {
-    node: String,
+    node: Endpoint,
     body: Incoming,
     unread: Vec<u8>,
     _kept: Kept,
@@ -87,7 +88,7 @@ impl Feed {
             for _ in 0..nodes {
                 let node = self.client.nodes[self.next_node % nodes].clone();
                 self.next_node += 1;
-                let opened = http::open(&node, Method::GET, &self.path, Bytes::new());
+                let opened = http::open(&self.client.dialer, &node, Method::GET, &self.path, Bytes::new());
                 match timeout(self.client.patience, opened).await {
                     Ok(Ok((response, kept))) => {
                         self.has_been_open = true;
@@ -119,7 +120,7 @@ impl Open {
             }
             if self.unread.len() > LONGEST_EVENT {
                 let why = format!("an event is longer than {LONGEST_EVENT} bytes");
-                return Err(Error::NotUnderstood { node: self.node.clone(), why });
+                return Err(Error::NotUnderstood { node: self.node.to_string(), why });
             }
             let lost = |why: &str| unreachable(&self.node, why);
             let frame = timeout(SILENCE, self.body.frame()).await.map_err(|_| lost("it is silent"))?;

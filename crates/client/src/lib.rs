@@ -19,6 +19,8 @@
 //! renewal that was answered had been *sent*, on a clock that goes on while the machine is suspended, less a margin for
 //! clocks that drift; so it considers the lock lost before the service could give it to anybody else.
 //!
+//! Where the service encrypts and asks who one is: `Client::new(["node1:7420"])?.ca(&pem)?.token("…")?`.
+//!
 //! [`contract`] is what is said over HTTP, in types that the server uses as well.
 
 pub mod contract;
@@ -29,6 +31,8 @@ mod client;
 mod clock;
 #[cfg(feature = "client")]
 mod connection;
+#[cfg(feature = "client")]
+mod dial;
 #[cfg(feature = "client")]
 mod error;
 #[cfg(feature = "client")]

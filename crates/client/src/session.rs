@@ -52,7 +52,8 @@ pub(crate) enum State {
 impl Session {
     pub(crate) async fn open(new: NewSession) -> Result<Session, Error> {
         let NewSession { client, ttl, label } = new;
-        let connection = Connection::start(Arc::clone(&client.nodes));
+        client.check()?;
+        let connection = Connection::start(&client);
         let ttl_ms = ttl.as_millis() as u64;
         let sent = Moment::now();
         let opened = timeout(client.patience, connection.ask(Request::Open { ttl_ms, label })).await;
@@ -61,8 +62,8 @@ impl Session {
             Ok(Ok(other)) => return Err(not_understood(&other)),
             Ok(Err(error)) => return Err(error),
             Err(_) => {
-                let tried = client.nodes.join(", ");
-                return Err(Error::Unreachable { tried, why: "no answer in time".into() });
+                let tried = client.nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+                return Err(Error::Unreachable { tried, why: connection.trouble() });
             }
         };
         let state = watch::Sender::new(State::Valid(sent.plus(reliable(ttl))));

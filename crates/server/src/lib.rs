@@ -3,6 +3,7 @@
 //! [`machine`] is what the service is: a pure state machine that knows neither clock nor network. Everything else
 //! brings it commands in one order, makes that order durable, and tells clients what came of them.
 
+pub mod access;
 pub mod api;
 pub mod engine;
 pub mod etcd;

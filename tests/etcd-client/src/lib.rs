@@ -10,7 +10,7 @@ use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use etcd_client::{Client, Error, LeaseTimeToLiveOptions};
+use etcd_client::{Certificate, Client, ConnectOptions, Error, LeaseTimeToLiveOptions, TlsOptions};
 use tokio::time::{Instant, sleep, timeout};
 pub use tonic::Code;
 
@@ -35,8 +35,33 @@ impl Server {
         }
         let program = std::env::var("QUORATE_BIN").expect("set QUORATE_ENDPOINT or QUORATE_BIN");
         let data = std::env::temp_dir().join(name("data").replace('/', "-"));
+        Server::launch(&program, data, &[])
+    }
+
+    /// A server that encrypts and asks its clients who they are, if there is a program to start.
+    pub fn start_secured() -> Option<Secured> {
+        let program = std::env::var("QUORATE_BIN").ok()?;
+        let data = std::env::temp_dir().join(name("data").replace('/', "-"));
+        let file = |name: &str| data.join(name).to_str().expect("it is text").to_string();
+        let run = |arguments: &[&str]| {
+            let output = Command::new(&program).args(arguments).output().expect("it starts");
+            assert!(output.status.success(), "{output:?}");
+            String::from_utf8(output.stdout).expect("it writes text").trim().to_string()
+        };
+        let (ca, tokens) = (file("ca.crt"), file("tokens.toml"));
+        run(&["keys", "nodes", "node=127.0.0.1", "--out", &file("")]);
+        let token = run(&["keys", "token", "me", "--role", "lock", "--prefix", "mine/", "--file", &tokens]);
+        let options = ["--tls-ca", &ca, "--tls-cert", &file("node.crt"), "--tls-key", &file("node.key")];
+        let mut server = Server::launch(&program, data.clone(), &[&options[..], &["--tokens", &tokens]].concat());
+        server.endpoint = server.endpoint.replace("http://", "https://");
+        let ca = std::fs::read(ca).expect("it was made");
+        Some(Secured { server, ca, token })
+    }
+
+    fn launch(program: &str, data: PathBuf, options: &[&str]) -> Server {
         let mut command = Command::new(program);
-        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(&data).stdout(Stdio::piped());
+        command.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(data.join("node")).args(options);
+        command.stdout(Stdio::piped());
         let mut child = command.spawn().expect("it starts");
         let output = BufReader::new(child.stdout.take().expect("its output is piped"));
         let mut lines = output.lines().map(|line| line.expect("it writes text"));
@@ -55,6 +80,27 @@ impl Server {
     /// A client with a connection of its own.
     pub async fn client(&self) -> Client {
         Client::connect([&self.endpoint], None).await.expect("the server can be reached")
+    }
+}
+
+/// A server that encrypts and asks its clients who they are.
+#[derive(Debug)]
+pub struct Secured {
+    server: Server,
+    ca: Vec<u8>,
+    /// A token for names that begin with `mine/`.
+    pub token: String,
+}
+
+impl Secured {
+    /// A client that trusts the server, with a password or without.
+    pub async fn client(&self, password: Option<&str>) -> Result<Client, Error> {
+        let options = ConnectOptions::new().with_tls(TlsOptions::new().ca_certificate(Certificate::from_pem(&self.ca)));
+        let options = match password {
+            Some(password) => options.with_user("me", password),
+            None => options,
+        };
+        Client::connect([&self.server.endpoint], Some(options)).await
     }
 }
 

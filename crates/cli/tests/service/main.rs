@@ -9,4 +9,5 @@ mod logs;
 mod node;
 mod operate;
 mod running;
+mod security;
 mod support;

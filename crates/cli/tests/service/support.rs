@@ -109,13 +109,26 @@ pub(crate) fn request(address: &str, method: &str, path: &str, body: &str) -> (u
 pub(crate) fn try_request(address: &str, method: &str, path: &str, body: &str) -> std::io::Result<(u16, Value)> {
     let mut stream = TcpStream::connect(address)?;
     stream.set_read_timeout(Some(Duration::from_secs(60)))?;
-    let length = body.len();
-    write!(
-        stream,
-        "{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n{body}"
-    )?;
-    let mut answer = String::new();
-    stream.read_to_string(&mut answer)?;
+    exchange(&mut stream, method, path, "", body)
+}
+
+/// A single request on a connection, with more headers, each with its end of line.
+pub(crate) fn exchange(
+    stream: &mut (impl Read + Write),
+    method: &str,
+    path: &str,
+    headers: &str,
+    body: &str,
+) -> std::io::Result<(u16, Value)> {
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: quorate\r\nConnection: close\r\n{headers}");
+    write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len())?;
+    let mut answer = Vec::new();
+    match stream.read_to_end(&mut answer) {
+        // Who refuses an upgrade over TLS hangs up without a farewell, after all is said.
+        Err(error) if error.kind() == std::io::ErrorKind::UnexpectedEof && !answer.is_empty() => {}
+        read => drop(read?),
+    }
+    let answer = String::from_utf8_lossy(&answer).into_owned();
     let invalid = || std::io::Error::new(std::io::ErrorKind::InvalidData, answer.clone());
     let (head, body) = answer.split_once("\r\n\r\n").ok_or_else(invalid)?;
     let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).ok_or_else(invalid)?;

@@ -4,7 +4,6 @@ use std::convert::Infallible;
 use std::sync::Arc;
 
 use axum::body::Body;
-use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -21,14 +20,14 @@ const MOST_BACKUPS: usize = 4;
 const PART_BYTES: usize = 64 * 1024;
 
 /// Everything that was decided before the request: sealed with a checksum, to be restored by `quorate restore`.
-pub(super) async fn backup<E: Engine + Cluster>(State(api): State<Api<E>>) -> Result<Response, Failure> {
+pub(super) async fn backup<E: Engine + Cluster>(api: Api<E>) -> Result<Response, Failure> {
+    let service = Arc::clone(api.service.admin()?);
     static PLACES: Semaphore = Semaphore::const_new(MOST_BACKUPS);
     let place = PLACES.try_acquire().map_err(|_| {
         let detail = format!("{MOST_BACKUPS} backups are under way already; nothing was done: try again later");
         Problem::new(ProblemKind::Overloaded, detail)
     })?;
-    api.service.catch_up(soon()).await?;
-    let service = Arc::clone(&api.service);
+    service.catch_up(soon()).await?;
     let made = tokio::task::spawn_blocking(move || Bytes::from(service.engine().backup())).await;
     let backup = made.map_err(|_| Problem::new(ProblemKind::Stopping, "this node is stopping; nothing was done"))?;
     let parts = stream::unfold((backup, place), |(mut rest, place)| async move {

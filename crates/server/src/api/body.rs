@@ -1,12 +1,18 @@
 //! The body of a request, read as JSON; what is wrong with it is said by field.
 
+use std::time::Duration;
+
 use axum::body::Bytes;
 use axum::extract::{FromRequest, Request};
 use axum::response::{IntoResponse, Response};
 use quorate_client::contract::{LONGEST_BODY, Problem, ProblemKind};
 use serde::de::DeserializeOwned;
+use tokio::time::timeout;
 
 use super::problems::Failure;
+
+/// How long a body may take to arrive.
+const PATIENCE: Duration = Duration::from_secs(30);
 
 /// A body that was understood. No body at all is an empty object.
 pub(super) struct Body<T>(pub(super) T);
@@ -15,9 +21,13 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
     type Rejection = Response;
 
     async fn from_request(request: Request, state: &S) -> Result<Body<T>, Response> {
-        let bytes = match Bytes::from_request(request, state).await {
-            Ok(bytes) if bytes.len() <= LONGEST_BODY => bytes,
-            Ok(_) | Err(_) => {
+        let bytes = match timeout(PATIENCE, Bytes::from_request(request, state)).await {
+            Ok(Ok(bytes)) if bytes.len() <= LONGEST_BODY => bytes,
+            Err(_) => {
+                let detail = format!("the body did not arrive within {} seconds", PATIENCE.as_secs());
+                return Err(Failure::from(Problem::new(ProblemKind::BadRequest, detail)).into_response());
+            }
+            Ok(Ok(_) | Err(_)) => {
                 let detail = format!("a body has at most {LONGEST_BODY} bytes, and arrives whole");
                 return Err(Failure::from(Problem::new(ProblemKind::TooLong, detail)).into_response());
             }

@@ -1,7 +1,6 @@
 //! Elections: campaign, proclaim, resign, look at.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use quorate_client::contract::{Campaign, Election, Grant, LONGEST_VALUE, Leader, Problem, Proclaim, ReleaseLock};
 
@@ -20,7 +19,7 @@ fn checked_value(value: String) -> Result<Vec<u8>, Failure> {
 }
 
 pub(super) async fn campaign<E: Engine>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Path(name): Path<String>,
     Body(body): Body<Campaign>,
 ) -> Result<Json<Grant>, Failure> {
@@ -37,7 +36,7 @@ pub(super) async fn campaign<E: Engine>(
 }
 
 pub(super) async fn proclaim<E: Engine>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Path(name): Path<String>,
     Body(body): Body<Proclaim>,
 ) -> Result<StatusCode, Failure> {
@@ -47,7 +46,7 @@ pub(super) async fn proclaim<E: Engine>(
 }
 
 pub(super) async fn resign<E: Engine>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Path(name): Path<String>,
     Body(body): Body<ReleaseLock>,
 ) -> Result<StatusCode, Failure> {
@@ -56,13 +55,11 @@ pub(super) async fn resign<E: Engine>(
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn show<E: Engine>(
-    State(api): State<Api<E>>,
-    Path(name): Path<String>,
-) -> Result<Json<Election>, Failure> {
+pub(super) async fn show<E: Engine>(api: Api<E>, Path(name): Path<String>) -> Result<Json<Election>, Failure> {
     let name = election_name(name)?;
-    api.service.catch_up(soon()).await?;
-    Ok(Json(api.service.look(|machine| shown(machine, &name))))
+    let service = api.service.reader()?;
+    service.catch_up(soon()).await?;
+    Ok(Json(service.look(|machine| shown(machine, &name))))
 }
 
 /// An election as it is now.

@@ -5,9 +5,8 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use axum::extract::State;
 use axum::response::sse::{Event as Sent, KeepAlive, KeepAliveStream, Sse};
-use futures_util::stream::{self, Stream};
+use futures_util::stream::{self, Stream, StreamExt};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 
@@ -24,10 +23,18 @@ fn kept_alive(stream: Events) -> Sse<KeepAliveStream<Events>> {
     Sse::new(stream).keep_alive(KeepAlive::new().interval(Duration::from_secs(15)))
 }
 
+/// Ends when who listens may not do so any more.
+fn while_welcome<E: Engine>(
+    api: Api<E>,
+    stream: impl Stream<Item = Result<Sent, Infallible>> + Send + 'static,
+) -> Events {
+    Box::pin(stream.take_until(Box::pin(async move { api.service.turned_away().await })))
+}
+
 /// Everything that happens to sessions, locks and elections. The first event says how far this node is: who has seen
 /// that much before has missed nothing.
-pub(super) async fn all<E: Engine>(State(api): State<Api<E>>) -> Sse<KeepAliveStream<Events>> {
-    let (watch, index) = (api.service.watch(), api.service.index());
+pub(super) async fn all<E: Engine>(api: Api<E>) -> Result<Sse<KeepAliveStream<Events>>, Failure> {
+    let (watch, index) = (api.service.reader()?.watch(), api.service.reader()?.index());
     let connected = named("connected", &json!({ "index": index })).id(index.to_string());
     let stream = stream::unfold((watch, vec![connected]), |(mut watch, mut ready)| async move {
         while ready.is_empty() {
@@ -39,18 +46,18 @@ pub(super) async fn all<E: Engine>(State(api): State<Api<E>>) -> Sse<KeepAliveSt
         }
         ready.pop().map(|event| (Ok(event), (watch, ready)))
     });
-    kept_alive(Box::pin(stream))
+    Ok(kept_alive(while_welcome(api, stream)))
 }
 
 /// The leader of an election: now, and whenever it changes or says something else. Nobody is told as nobody.
 pub(super) async fn observe<E: Engine>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Path(name): Path<String>,
 ) -> Result<Sse<KeepAliveStream<Events>>, Failure> {
     let name = election_name(name)?;
-    let watch = api.service.watch();
-    api.service.catch_up(soon()).await?;
-    let service = Arc::clone(&api.service);
+    let service = Arc::clone(api.service.reader()?);
+    let watch = service.watch();
+    service.catch_up(soon()).await?;
     let stream = stream::unfold((watch, None::<Value>), move |(mut watch, last)| {
         let (service, name) = (Arc::clone(&service), name.clone());
         async move {
@@ -69,7 +76,7 @@ pub(super) async fn observe<E: Engine>(
             }
         }
     });
-    Ok(kept_alive(Box::pin(stream)))
+    Ok(kept_alive(while_welcome(api, stream)))
 }
 
 fn concerns(occurrence: &Occurrence, election: &Name) -> bool {

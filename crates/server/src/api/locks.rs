@@ -3,7 +3,6 @@
 use std::time::{Duration, Instant};
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use quorate_client::contract::{
     AcquireLock, ForceRelease, Grant, Holder, Lock, Locks, Problem, ProblemKind, ReleaseLock, Span, Waiter,
@@ -15,6 +14,7 @@ use super::{
     Api, Failure, calendar_ms, checked_delay, checked_label, checked_mode, checked_ttl, checked_words, end_of,
     lock_name, session_id, shown_mode, soon,
 };
+use crate::access::Authorised;
 use crate::engine::Engine;
 use crate::machine::view::LockView;
 use crate::machine::{Acquire, Fence, Kind, Mode, Name, SessionId};
@@ -42,7 +42,7 @@ pub(super) struct Wanted {
 }
 
 pub(super) async fn acquire<E: Engine>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Path(name): Path<String>,
     Body(body): Body<AcquireLock>,
 ) -> Result<Json<Grant>, Failure> {
@@ -60,6 +60,8 @@ pub(super) async fn acquire<E: Engine>(
 
 /// Gets a lock or leadership for whoever asks.
 pub(super) async fn obtain<E: Engine>(api: &Api<E>, asker: Asker, wanted: Wanted) -> Result<Json<Grant>, Failure> {
+    // Before a session is opened for it.
+    api.service.may_hold(&wanted.name)?;
     let (session, ttl) = match &asker.session {
         Some(session) => {
             let session = session_id("session", session)?;
@@ -87,7 +89,7 @@ pub(super) async fn obtain<E: Engine>(api: &Api<E>, asker: Asker, wanted: Wanted
         Err(error) => {
             let mut failure = Failure::from(error.clone());
             if matches!(error, ServiceError::Busy | ServiceError::WaitedInVain) {
-                failure.problem().holders = look_at(&api.service, &name).holders;
+                failure.problem().holders = look_at(api.service.reader()?, &name).holders;
             }
             Err(failure)
         }
@@ -96,7 +98,7 @@ pub(super) async fn obtain<E: Engine>(api: &Api<E>, asker: Asker, wanted: Wanted
 
 /// Waits for a grant. A session that was opened for this alone is kept alive for as long as somebody listens.
 async fn wait_for<E: Engine>(
-    service: &Service<E>,
+    service: &Authorised<E>,
     session: SessionId,
     ttl_of_new: Option<Duration>,
     wanted: Wanted,
@@ -121,7 +123,7 @@ async fn wait_for<E: Engine>(
 }
 
 pub(super) async fn release<E: Engine>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Path(name): Path<String>,
     Body(body): Body<ReleaseLock>,
 ) -> Result<StatusCode, Failure> {
@@ -131,7 +133,7 @@ pub(super) async fn release<E: Engine>(
 }
 
 pub(super) async fn withdraw<E: Engine>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Path(name): Path<String>,
     Body(body): Body<ReleaseLock>,
 ) -> Result<StatusCode, Failure> {
@@ -144,7 +146,7 @@ pub(super) async fn withdraw<E: Engine>(
 }
 
 pub(super) async fn force<E: Engine>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Path(name): Path<String>,
     Body(body): Body<ForceRelease>,
 ) -> Result<StatusCode, Failure> {
@@ -153,23 +155,22 @@ pub(super) async fn force<E: Engine>(
     Ok(StatusCode::NO_CONTENT)
 }
 
-pub(super) async fn show<E: Engine>(
-    State(api): State<Api<E>>,
-    Path(name): Path<String>,
-) -> Result<Json<Lock>, Failure> {
+pub(super) async fn show<E: Engine>(api: Api<E>, Path(name): Path<String>) -> Result<Json<Lock>, Failure> {
     let name = lock_name(name)?;
-    api.service.catch_up(soon()).await?;
-    Ok(Json(look_at(&api.service, &name)))
+    let service = api.service.reader()?;
+    service.catch_up(soon()).await?;
+    Ok(Json(look_at(service, &name)))
 }
 
-pub(super) async fn list<E: Engine>(State(api): State<Api<E>>) -> Result<Json<Locks>, Failure> {
-    api.service.catch_up(soon()).await?;
-    let (names, total) = api.service.look(|machine| {
+pub(super) async fn list<E: Engine>(api: Api<E>) -> Result<Json<Locks>, Failure> {
+    let service = api.service.reader()?;
+    service.catch_up(soon()).await?;
+    let (names, total) = service.look(|machine| {
         let locks = machine.names().filter(|name| name.kind == Kind::Lock);
         let names: Vec<_> = locks.clone().take(MOST_LISTED).cloned().collect();
         (names, locks.count() as u64)
     });
-    let locks = names.iter().map(|name| look_at(&api.service, name)).collect();
+    let locks = names.iter().map(|name| look_at(service, name)).collect();
     Ok(Json(Locks { locks, total }))
 }
 

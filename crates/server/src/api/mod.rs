@@ -19,14 +19,16 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
 use bytes::Bytes;
 use quorate_client::contract::{self, LONGEST_LABEL, LONGEST_NAME, Problem, Span};
 
 pub use problems::Failure;
 
+use crate::access::Authorised;
 use crate::engine::{Cluster, Engine};
 use crate::machine::{Mode, Name, SessionId};
-use crate::service::Service;
 use crate::telemetry::Telemetry;
 
 /// How long a request that does not wait for a lock may take.
@@ -35,10 +37,10 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// What people see of a session whose client has not said what it is.
 const NAMELESS: &str = "somebody without a label";
 
-/// What the handlers share.
+/// What the handlers share: the service, on behalf of whoever makes the request.
 #[derive(Debug)]
 pub struct Api<E> {
-    service: Arc<Service<E>>,
+    service: Authorised<E>,
     telemetry: Arc<Telemetry>,
     asked: Arc<stream::Asked>,
     document: Bytes,
@@ -47,16 +49,25 @@ pub struct Api<E> {
 impl<E> Clone for Api<E> {
     fn clone(&self) -> Api<E> {
         let Api { service, telemetry, asked, document } = self;
-        let (service, telemetry, asked) = (Arc::clone(service), Arc::clone(telemetry), Arc::clone(asked));
+        let (service, telemetry, asked) = (service.clone(), Arc::clone(telemetry), Arc::clone(asked));
         Api { service, telemetry, asked, document: document.clone() }
     }
 }
 
+/// A handler that takes this is reached only by those who may come at all.
+impl<E: Engine> FromRequestParts<Api<E>> for Api<E> {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, api: &Api<E>) -> Result<Api<E>, Failure> {
+        Ok(Api { service: api.service.of(&parts.headers)?, ..api.clone() })
+    }
+}
+
 /// The addresses under `/v1`, and those that operators ask.
-pub fn routes<E: Engine + Cluster>(service: Arc<Service<E>>, telemetry: Arc<Telemetry>) -> Router {
+pub fn routes<E: Engine + Cluster>(service: impl Into<Authorised<E>>, telemetry: Arc<Telemetry>) -> Router {
     let table = routes::table::<E>();
     let (document, asked) = (openapi::document(&table).into(), Arc::new(stream::Asked::new(&telemetry)));
-    routes::router(table, &telemetry).with_state(Api { service, telemetry, asked, document })
+    routes::router(table, &telemetry).with_state(Api { service: service.into(), telemetry, asked, document })
 }
 
 /// When a wait ends. One that would outlast the clock does not end.

@@ -5,6 +5,7 @@ use axum::http::{HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use quorate_client::contract::{Problem, ProblemKind};
 
+use crate::access::Denial;
 use crate::engine::Unavailable;
 use crate::machine::Refusal;
 use crate::service::ServiceError;
@@ -44,6 +45,8 @@ fn kind(error: &ServiceError) -> ProblemKind {
             Unavailable::Overloaded => ProblemKind::Overloaded,
             Unavailable::Stopping => ProblemKind::Stopping,
         },
+        ServiceError::Denied(Denial::NoToken | Denial::UnknownToken) => ProblemKind::Unauthenticated,
+        ServiceError::Denied(Denial::NotFor { .. } | Denial::OthersSession { .. }) => ProblemKind::Forbidden,
         ServiceError::Refused(refusal) => match refusal {
             Refusal::NoSession(_) => ProblemKind::NoSession,
             Refusal::SessionExists(_) => ProblemKind::SessionExists,
@@ -62,7 +65,11 @@ impl IntoResponse for Failure {
         let media = HeaderValue::from_static("application/problem+json");
         // Who counts requests reads what came of this one.
         let counted = Extension(self.0.kind);
-        (status, [(header::CONTENT_TYPE, media)], counted, body).into_response()
+        let mut response = (status, [(header::CONTENT_TYPE, media)], counted, body).into_response();
+        if status == StatusCode::UNAUTHORIZED {
+            response.headers_mut().insert(header::WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        }
+        response
     }
 }
 

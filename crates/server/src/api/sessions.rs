@@ -1,7 +1,6 @@
 //! Sessions: open, renew, look at, close.
 
 use axum::Json;
-use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
 use quorate_client::contract::{OpenSession, Problem, ProblemKind, Renewed, Session};
@@ -21,10 +20,7 @@ fn shown(view: SessionView<'_>) -> Session {
     Session { session: session.to_string(), ttl_ms, label: label.into(), since_ms }
 }
 
-pub(super) async fn open<E: Engine>(
-    State(api): State<Api<E>>,
-    Body(body): Body<OpenSession>,
-) -> Result<impl IntoResponse, Failure> {
+pub(super) async fn open<E: Engine>(api: Api<E>, Body(body): Body<OpenSession>) -> Result<impl IntoResponse, Failure> {
     let (ttl, label) = (checked_ttl(body.ttl)?, checked_label(body.label)?);
     let new = NewSession { number: None, ttl, label: label.clone(), owner: String::new(), transient: false };
     let opened = api.service.open(&new, soon()).await?;
@@ -33,35 +29,28 @@ pub(super) async fn open<E: Engine>(
     Ok((StatusCode::CREATED, Json(session)))
 }
 
-pub(super) async fn renew<E: Engine>(
-    State(api): State<Api<E>>,
-    Path(session): Path<String>,
-) -> Result<Json<Renewed>, Failure> {
+pub(super) async fn renew<E: Engine>(api: Api<E>, Path(session): Path<String>) -> Result<Json<Renewed>, Failure> {
     let id = session_id("session", &session)?;
     let ttl = api.service.renew(id, soon()).await?;
     Ok(Json(Renewed { session, ttl_ms: ttl.as_millis() as u64 }))
 }
 
-pub(super) async fn show<E: Engine>(
-    State(api): State<Api<E>>,
-    Path(session): Path<String>,
-) -> Result<Json<Session>, Failure> {
+pub(super) async fn show<E: Engine>(api: Api<E>, Path(session): Path<String>) -> Result<Json<Session>, Failure> {
     let id = session_id("session", &session)?;
-    api.service.catch_up(soon()).await?;
-    let found = api.service.look(|machine| machine.session(id).map(shown));
+    let service = api.service.reader()?;
+    service.catch_up(soon()).await?;
+    let found = service.look(|machine| machine.session(id).map(shown));
     let missing = || Problem::new(ProblemKind::NoSession, format!("session {id} does not exist"));
     Ok(Json(found.ok_or_else(missing)?))
 }
 
-pub(super) async fn list<E: Engine>(State(api): State<Api<E>>) -> Result<Json<Vec<Session>>, Failure> {
-    api.service.catch_up(soon()).await?;
-    Ok(Json(api.service.look(|machine| machine.sessions().take(MOST_LISTED).map(shown).collect())))
+pub(super) async fn list<E: Engine>(api: Api<E>) -> Result<Json<Vec<Session>>, Failure> {
+    let service = api.service.reader()?;
+    service.catch_up(soon()).await?;
+    Ok(Json(service.look(|machine| machine.sessions().take(MOST_LISTED).map(shown).collect())))
 }
 
-pub(super) async fn close<E: Engine>(
-    State(api): State<Api<E>>,
-    Path(session): Path<String>,
-) -> Result<StatusCode, Failure> {
+pub(super) async fn close<E: Engine>(api: Api<E>, Path(session): Path<String>) -> Result<StatusCode, Failure> {
     api.service.close(session_id("session", &session)?, soon()).await?;
     Ok(StatusCode::NO_CONTENT)
 }

@@ -34,41 +34,44 @@ pub(super) async fn alive() -> &'static str {
 }
 
 /// The node knows a leader, can reach it, and has applied everything that was decided before the question. Who asks is
-/// not kept waiting for an election: there is another probe in a moment.
+/// not kept waiting for an election, as there is another probe in a moment, and not asked who they are.
 pub(super) async fn ready<E: Engine>(State(api): State<Api<E>>) -> Result<&'static str, Failure> {
     let unready = |error: ServiceError| {
         let detail = format!("this node cannot answer at the moment: {error}");
         Problem::new(ProblemKind::NoLeader, detail)
     };
-    api.service.catch_up(Instant::now() + PROBE_PATIENCE).await.map_err(unready)?;
+    api.service.unasked().catch_up(Instant::now() + PROBE_PATIENCE).await.map_err(unready)?;
     Ok("ready\n")
 }
 
 /// The figures of this node.
-pub(super) async fn metrics<E: Engine + Cluster>(State(api): State<Api<E>>) -> impl IntoResponse {
+pub(super) async fn metrics<E: Engine + Cluster>(api: Api<E>) -> Result<impl IntoResponse, Failure> {
+    let service = api.service.reader()?;
     let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    ([(header::CONTENT_TYPE, media)], page(&api.telemetry, &api.service))
+    Ok(([(header::CONTENT_TYPE, media)], page(&api.telemetry, service)))
 }
 
-pub(super) async fn status<E: Engine + Cluster>(State(api): State<Api<E>>) -> Json<Status> {
-    let engine = api.service.engine();
+pub(super) async fn status<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Status>, Failure> {
+    let service = api.service.reader()?;
+    let engine = service.engine();
     let leadership = *engine.leadership().borrow();
-    let (sessions, locks) = api.service.look(|machine| (machine.sessions().len() as u64, machine.names().len() as u64));
-    Json(Status {
+    let (sessions, locks) = service.look(|machine| (machine.sessions().len() as u64, machine.names().len() as u64));
+    Ok(Json(Status {
         node: engine.node(),
         version: env!("CARGO_PKG_VERSION").into(),
         term: leadership.term,
         leader: leadership.leader,
-        applied: api.service.index(),
+        applied: service.index(),
         sessions,
         locks,
         members: engine.members().into_iter().map(shown).collect(),
-    })
+    }))
 }
 
-pub(super) async fn members<E: Engine + Cluster>(State(api): State<Api<E>>) -> Result<Json<Vec<Member>>, Failure> {
-    api.service.catch_up(soon()).await?;
-    Ok(Json(api.service.engine().members().into_iter().map(shown).collect()))
+pub(super) async fn members<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Vec<Member>>, Failure> {
+    let service = api.service.reader()?;
+    service.catch_up(soon()).await?;
+    Ok(Json(service.engine().members().into_iter().map(shown).collect()))
 }
 
 /// An address that others can be told: not endless, and with a port.
@@ -83,20 +86,22 @@ fn checked(member: AddMember) -> Result<AddMember, Failure> {
 }
 
 pub(super) async fn add_member<E: Engine + Cluster>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Body(body): Body<AddMember>,
 ) -> Result<StatusCode, Failure> {
     let AddMember { node, address } = checked(body)?;
-    api.service.catch_up(soon()).await?;
-    api.service.engine().add_member(node, address).await?;
+    let service = api.service.admin()?;
+    service.catch_up(soon()).await?;
+    service.engine().add_member(node, address).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
 pub(super) async fn remove_member<E: Engine + Cluster>(
-    State(api): State<Api<E>>,
+    api: Api<E>,
     Path(node): Path<u64>,
 ) -> Result<StatusCode, Failure> {
-    api.service.catch_up(soon()).await?;
-    api.service.engine().remove_member(node).await?;
+    let service = api.service.admin()?;
+    service.catch_up(soon()).await?;
+    service.engine().remove_member(node).await?;
     Ok(StatusCode::NO_CONTENT)
 }

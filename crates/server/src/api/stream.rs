@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Request as HttpRequest, State};
+use axum::extract::Request as HttpRequest;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use bytes::Bytes;
@@ -19,9 +19,10 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use super::{
     Api, Failure, checked_delay, checked_label, checked_mode, checked_ttl, election_name, end_of, lock_name, soon,
 };
+use crate::access::Authorised;
 use crate::engine::Engine;
 use crate::machine::{Acquire, Fence, Name, SessionId};
-use crate::service::{NewSession, Service};
+use crate::service::NewSession;
 use crate::telemetry::{Results, Row, Telemetry};
 
 /// What is asked on streams, counted.
@@ -64,7 +65,7 @@ impl Asked {
 }
 
 /// Turns the connection into a stream.
-pub(super) async fn open<E: Engine>(State(api): State<Api<E>>, request: HttpRequest) -> Response {
+pub(super) async fn open<E: Engine>(api: Api<E>, request: HttpRequest) -> Response {
     let wanted = request.headers().get(header::UPGRADE).and_then(|value| value.to_str().ok());
     if !wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(PROTOCOL)) {
         let detail = format!("this address is for streams: ask with `Connection: upgrade` and `Upgrade: {PROTOCOL}`");
@@ -85,7 +86,7 @@ pub(super) async fn open<E: Engine>(State(api): State<Api<E>>, request: HttpRequ
 }
 
 /// Answers what is asked until the other side goes away. What it has asked for and not yet been told stays in line.
-async fn converse<E: Engine>(service: &Service<E>, asked: &Asked, io: impl AsyncRead + AsyncWrite + Unpin) {
+async fn converse<E: Engine>(service: &Authorised<E>, asked: &Asked, io: impl AsyncRead + AsyncWrite + Unpin) {
     let codec = LengthDelimitedCodec::builder().max_frame_length(LONGEST_FRAME).new_codec();
     let (mut sink, mut asks) = Framed::new(io, codec).split();
     let mut pending = FuturesUnordered::new();
@@ -113,14 +114,14 @@ async fn converse<E: Engine>(service: &Service<E>, asked: &Asked, io: impl Async
     }
 }
 
-async fn answer<E: Engine>(service: &Service<E>, request: Request) -> Result<Reply, Trouble> {
+async fn answer<E: Engine>(service: &Authorised<E>, request: Request) -> Result<Reply, Trouble> {
     respond(service, request).await.map_err(|mut failure| {
         let problem = failure.problem();
         Trouble { kind: problem.kind, detail: problem.to_string() }
     })
 }
 
-async fn respond<E: Engine>(service: &Service<E>, request: Request) -> Result<Reply, Failure> {
+async fn respond<E: Engine>(service: &Authorised<E>, request: Request) -> Result<Reply, Failure> {
     match request {
         Request::Open { ttl_ms, label } => {
             let (ttl, label) = (checked_ttl(Some(Span::from_millis(ttl_ms)))?, checked_label(Some(label))?);

@@ -21,8 +21,9 @@ use crate::service::ServiceError;
 impl<E: Engine> Election for Etcd<E> {
     async fn campaign(&self, request: Request<CampaignRequest>) -> Result<Response<CampaignResponse>, Status> {
         let (metadata, _, CampaignRequest { name, lease, value }) = request.into_parts();
+        let this = self.of(&metadata)?;
         let wish = Wish { name: Name::election(key::name(&name)?), lease, value: key::value(value)? };
-        let granted = self.obtain(&metadata, wish, status::of_campaign).await?;
+        let granted = this.obtain(&metadata, wish, status::of_campaign).await?;
         let (session, rev) = (granted.claim.session(), granted.fence.number());
         let key = key::of(granted.claim.name(), session);
         let leader = LeaderKey { name, key, rev: key::signed(rev), lease: key::signed(session.number()) };
@@ -31,20 +32,23 @@ impl<E: Engine> Election for Etcd<E> {
     }
 
     async fn proclaim(&self, request: Request<ProclaimRequest>) -> Result<Response<ProclaimResponse>, Status> {
-        self.check_leader(request.metadata())?;
+        let this = self.of(request.metadata())?;
+        this.check_leader(request.metadata())?;
         let ProclaimRequest { leader, value } = request.into_inner();
         let value = key::value(value)?;
         let Leadership { session, name, fence } = leadership(leader)?.ok_or_else(status::not_elected)?;
-        let applied = self.service.proclaim(session, name, fence, value, soon()).await;
+        let applied = this.service.proclaim(session, name, fence, value, soon()).await;
         let applied = applied.map_err(|error| status::of_leader(&error))?;
         Ok(Response::new(ProclaimResponse { header: self.header(applied.moment.index) }))
     }
 
     async fn leader(&self, request: Request<LeaderRequest>) -> Result<Response<LeaderResponse>, Status> {
-        self.check_leader(request.metadata())?;
+        let this = self.of(request.metadata())?;
+        this.check_leader(request.metadata())?;
         let name = Name::election(key::name(&request.get_ref().name)?);
-        let index = self.service.catch_up(soon()).await.map_err(|error| status::of_leader(&error))?;
-        let leader = self.service.look(|machine| Leader::of(machine, &name)).ok_or_else(status::nobody_elected)?;
+        let service = this.service.reader().map_err(|error| status::common(&error))?;
+        let index = service.catch_up(soon()).await.map_err(|error| status::of_leader(&error))?;
+        let leader = service.look(|machine| Leader::of(machine, &name)).ok_or_else(status::nobody_elected)?;
         let (header, kv) = (self.header(index), Some(leader.shown(&name)));
         Ok(Response::new(LeaderResponse { header, kv }))
     }
@@ -52,17 +56,19 @@ impl<E: Engine> Election for Etcd<E> {
     type ObserveStream = Pin<Box<dyn Stream<Item = Result<LeaderResponse, Status>> + Send>>;
 
     async fn observe(&self, request: Request<LeaderRequest>) -> Result<Response<Self::ObserveStream>, Status> {
-        self.check_leader(request.metadata())?;
+        let this = self.of(request.metadata())?;
+        this.check_leader(request.metadata())?;
         let name = Name::election(key::name(&request.get_ref().name)?);
         let requires_leader = metadata::requires_leader(request.metadata());
-        Ok(Response::new(Box::pin(observe(self.clone(), name, requires_leader).await?)))
+        Ok(Response::new(Box::pin(observe(this, name, requires_leader).await?)))
     }
 
     async fn resign(&self, request: Request<ResignRequest>) -> Result<Response<ResignResponse>, Status> {
-        self.check_leader(request.metadata())?;
+        let this = self.of(request.metadata())?;
+        this.check_leader(request.metadata())?;
         let revision = match leadership(request.into_inner().leader)? {
-            Some(leadership) => self.step_down(leadership).await.map_err(|error| status::of_leader(&error))?,
-            None => self.service.index(),
+            Some(leadership) => this.step_down(leadership).await.map_err(|error| status::of_leader(&error))?,
+            None => this.index(),
         };
         Ok(Response::new(ResignResponse { header: self.header(revision) }))
     }
@@ -90,17 +96,18 @@ impl<E: Engine> Etcd<E> {
     /// Gives up a leadership, if it still is one, and says when.
     async fn step_down(&self, leadership: Leadership) -> Result<u64, ServiceError> {
         let Leadership { session, name, fence } = leadership;
-        let leads = || self.service.look(|machine| machine.fence_of(session, &name)) == Some(fence);
+        let service = self.service.unasked();
+        let leads = || service.look(|machine| machine.fence_of(session, &name)) == Some(fence);
         if !leads() {
             // This node may be behind.
-            self.service.catch_up(soon()).await?;
+            service.catch_up(soon()).await?;
             if !leads() {
-                return Ok(self.service.index());
+                return Ok(self.index());
             }
         }
         match self.service.release(session, 0, name.clone(), soon()).await {
             Ok(applied) => Ok(applied.moment.index),
-            Err(ServiceError::Refused(_)) => Ok(self.service.index()),
+            Err(ServiceError::Refused(_)) => Ok(self.index()),
             Err(error) => Err(error),
         }
     }

@@ -29,7 +29,8 @@ const MOST_KEY_BYTES: usize = 4 * 1024 * 1024 - 64 * 1024;
 #[async_trait]
 impl<E: Engine> Lease for Etcd<E> {
     async fn lease_grant(&self, request: Request<LeaseGrantRequest>) -> Result<Response<LeaseGrantResponse>, Status> {
-        self.check_leader(request.metadata())?;
+        let this = self.of(request.metadata())?;
+        this.check_leader(request.metadata())?;
         let LeaseGrantRequest { ttl, id } = request.into_inner();
         if ttl > LONGEST_TTL {
             return Err(status::too_large_ttl());
@@ -41,7 +42,7 @@ impl<E: Engine> Lease for Etcd<E> {
         let ttl = ttl.max(SHORTEST_TTL);
         let (label, owner) = (String::new(), String::new());
         let new = NewSession { number, ttl: Duration::from_secs(ttl.unsigned_abs()), label, owner, transient: false };
-        let opened = self.service.open(&new, soon()).await.map_err(|error| status::of_lease(&error))?;
+        let opened = this.service.open(&new, soon()).await.map_err(|error| status::of_lease(&error))?;
         let (header, id) = (self.header(opened.index), key::signed(opened.session.number()));
         Ok(Response::new(LeaseGrantResponse { header, id, ttl, error: String::new() }))
     }
@@ -50,9 +51,10 @@ impl<E: Engine> Lease for Etcd<E> {
         &self,
         request: Request<LeaseRevokeRequest>,
     ) -> Result<Response<LeaseRevokeResponse>, Status> {
-        self.check_leader(request.metadata())?;
+        let this = self.of(request.metadata())?;
+        this.check_leader(request.metadata())?;
         let session = key::session(request.into_inner().id).ok_or_else(status::lease_not_found)?;
-        let applied = self.service.close(session, soon()).await.map_err(|error| status::of_lease(&error))?;
+        let applied = this.service.close(session, soon()).await.map_err(|error| status::of_lease(&error))?;
         Ok(Response::new(LeaseRevokeResponse { header: self.header(applied.moment.index) }))
     }
 
@@ -62,10 +64,10 @@ impl<E: Engine> Lease for Etcd<E> {
         &self,
         request: Request<Streaming<LeaseKeepAliveRequest>>,
     ) -> Result<Response<Self::LeaseKeepAliveStream>, Status> {
-        self.check_leader(request.metadata())?;
-        let etcd = self.clone();
+        let this = self.of(request.metadata())?;
+        this.check_leader(request.metadata())?;
         let renewals = request.into_inner().map(move |request| {
-            let etcd = etcd.clone();
+            let etcd = this.clone();
             async move { etcd.keep_alive(request?.id).await }
         });
         Ok(Response::new(Box::pin(renewals.buffered(MOST_RENEWALS))))
@@ -75,18 +77,20 @@ impl<E: Engine> Lease for Etcd<E> {
         &self,
         request: Request<LeaseTimeToLiveRequest>,
     ) -> Result<Response<LeaseTimeToLiveResponse>, Status> {
-        self.check_leader(request.metadata())?;
+        let this = self.of(request.metadata())?;
+        this.check_leader(request.metadata())?;
         let LeaseTimeToLiveRequest { id, keys } = request.into_inner();
         let failed = |error| status::of_lease(&error);
+        let service = this.service.reader().map_err(failed)?;
         let left = match key::session(id) {
             Some(session) => {
-                let left = self.service.time_left(session, soon()).await.map_err(failed)?;
+                let left = service.time_left(session, soon()).await.map_err(failed)?;
                 left.map(|(left, full)| (session, left, full))
             }
             None => None,
         };
         let Some((session, left, full)) = left else {
-            let header = self.header(self.service.index());
+            let header = self.header(service.index());
             return Ok(Response::new(LeaseTimeToLiveResponse {
                 header,
                 id,
@@ -96,12 +100,12 @@ impl<E: Engine> Lease for Etcd<E> {
             }));
         };
         let keys = if keys {
-            self.service.catch_up(soon()).await.map_err(failed)?;
-            self.service.look(|machine| keys_of(machine, session))?
+            service.catch_up(soon()).await.map_err(failed)?;
+            service.look(|machine| keys_of(machine, session))?
         } else {
             Vec::new()
         };
-        let (header, ttl) = (self.header(self.service.index()), key::signed(left.as_secs()));
+        let (header, ttl) = (self.header(service.index()), key::signed(left.as_secs()));
         Ok(Response::new(LeaseTimeToLiveResponse { header, id, ttl, granted_ttl: seconds(full), keys }))
     }
 
@@ -109,10 +113,12 @@ impl<E: Engine> Lease for Etcd<E> {
         &self,
         request: Request<LeaseLeasesRequest>,
     ) -> Result<Response<LeaseLeasesResponse>, Status> {
-        self.check_leader(request.metadata())?;
-        let index = self.service.catch_up(soon()).await.map_err(|error| status::of_lease(&error))?;
+        let this = self.of(request.metadata())?;
+        this.check_leader(request.metadata())?;
+        let service = this.service.reader().map_err(|error| status::of_lease(&error))?;
+        let index = service.catch_up(soon()).await.map_err(|error| status::of_lease(&error))?;
         let number = |id: SessionId| LeaseStatus { id: key::signed(id.number()) };
-        let leases = self.service.look(|machine| machine.sessions().map(|view| number(view.session)).collect());
+        let leases = service.look(|machine| machine.sessions().map(|view| number(view.session)).collect());
         Ok(Response::new(LeaseLeasesResponse { header: self.header(index), leases }))
     }
 }
@@ -121,7 +127,7 @@ impl<E: Engine> Etcd<E> {
     /// Gives a session its full time. If it is gone it is said to last for no time at all.
     async fn keep_alive(&self, id: i64) -> Result<LeaseKeepAliveResponse, Status> {
         // As it was before the renewal.
-        let header = self.header(self.service.index());
+        let header = self.header(self.index());
         let renewed = match key::session(id) {
             Some(session) => self.service.renew(session, soon()).await,
             None => return Ok(LeaseKeepAliveResponse { header, id, ttl: 0 }),

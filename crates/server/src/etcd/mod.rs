@@ -20,6 +20,7 @@
 //! What stays as it is in etcd: unlocking asks for the key and not for the holder, and unlocking what is not locked is
 //! no error; nor is resigning what one does not lead. A waiter's key can be unlocked, too, which ends its wait.
 
+mod auth;
 mod claim;
 mod count;
 mod delivery;
@@ -44,11 +45,12 @@ use tonic::Status;
 use tonic::metadata::MetadataMap;
 use tonic::service::Routes;
 
+use crate::access::Authorised;
 use crate::engine::{Engine, Leadership};
-use crate::service::Service;
 use claim::Claims;
 pub(crate) use count::counted;
 use wire::etcdserverpb::ResponseHeader;
+use wire::etcdserverpb::auth_server::AuthServer;
 use wire::etcdserverpb::lease_server::LeaseServer;
 use wire::v3electionpb::election_server::ElectionServer;
 use wire::v3lockpb::lock_server::LockServer;
@@ -69,18 +71,23 @@ pub struct Identity {
 
 /// The addresses of etcd's services. There is no fallback, so they can be merged with others. Who answers is asked for
 /// each time: a node may come to know its cluster only after it has begun to answer.
-pub fn routes<E: Engine>(service: Arc<Service<E>>, identity: impl Fn() -> Identity + Send + Sync + 'static) -> Router {
-    let etcd = Arc::new(Etcd { service, identity: Arc::new(identity), claims: Arc::default() });
+pub fn routes<E: Engine>(
+    service: impl Into<Authorised<E>>,
+    identity: impl Fn() -> Identity + Send + Sync + 'static,
+) -> Router {
+    let etcd = Arc::new(Etcd { service: service.into(), identity: Arc::new(identity), claims: Arc::default() });
+    let auth = AuthServer::from_arc(Arc::clone(&etcd)).max_decoding_message_size(LARGEST_MESSAGE);
     let lease = LeaseServer::from_arc(Arc::clone(&etcd)).max_decoding_message_size(LARGEST_MESSAGE);
     let lock = LockServer::from_arc(Arc::clone(&etcd)).max_decoding_message_size(LARGEST_MESSAGE);
     let election = ElectionServer::from_arc(etcd).max_decoding_message_size(LARGEST_MESSAGE);
-    let routes = Routes::from(Router::new()).add_service(lease).add_service(lock).add_service(election);
+    let routes = Routes::from(Router::new()).add_service(auth).add_service(lease).add_service(lock);
+    let routes = routes.add_service(election);
     routes.into_axum_router().layer(map_response(delivery::watch::<E>))
 }
 
-/// What the services share.
+/// What the services share. Each call is made [on behalf](Etcd::of) of somebody.
 struct Etcd<E> {
-    service: Arc<Service<E>>,
+    service: Authorised<E>,
     identity: Arc<dyn Fn() -> Identity + Send + Sync>,
     claims: Arc<Claims>,
 }
@@ -88,20 +95,31 @@ struct Etcd<E> {
 impl<E> Clone for Etcd<E> {
     fn clone(&self) -> Etcd<E> {
         let Etcd { service, identity, claims } = self;
-        Etcd { service: Arc::clone(service), identity: Arc::clone(identity), claims: Arc::clone(claims) }
+        Etcd { service: service.clone(), identity: Arc::clone(identity), claims: Arc::clone(claims) }
     }
 }
 
 impl<E: Engine> Etcd<E> {
+    /// The same for whoever makes this call, if it is anybody.
+    fn of(&self, metadata: &MetadataMap) -> Result<Etcd<E>, Status> {
+        let service = self.service.of(metadata.as_ref()).map_err(|error| status::common(&error))?;
+        Ok(Etcd { service, identity: Arc::clone(&self.identity), claims: Arc::clone(&self.claims) })
+    }
+
     fn header(&self, revision: u64) -> Option<ResponseHeader> {
         let Identity { cluster_id, member_id } = (self.identity)();
-        let raft_term = self.service.engine().leadership().borrow().term;
+        let raft_term = self.service.unasked().engine().leadership().borrow().term;
         Some(ResponseHeader { cluster_id, member_id, revision: key::signed(revision), raft_term })
+    }
+
+    /// The number of the last command that this node has applied.
+    fn index(&self) -> u64 {
+        self.service.unasked().index()
     }
 
     /// Refuses what is to be done only if somebody leads the cluster.
     fn check_leader(&self, metadata: &MetadataMap) -> Result<(), Status> {
-        if metadata::requires_leader(metadata) && !has_leader(&self.service.engine().leadership().borrow()) {
+        if metadata::requires_leader(metadata) && !has_leader(&self.service.unasked().engine().leadership().borrow()) {
             return Err(status::no_leader());
         }
         Ok(())

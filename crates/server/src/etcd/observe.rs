@@ -63,8 +63,9 @@ pub(super) async fn observe<E: Engine>(
     name: Name,
     requires_leader: bool,
 ) -> Result<impl Stream<Item = Result<LeaderResponse, Status>> + Send, Status> {
-    let events = etcd.service.watch();
-    etcd.service.catch_up(soon()).await.map_err(|error| status::of_leader(&error))?;
+    let service = etcd.service.reader().map_err(|error| status::common(&error))?;
+    let events = service.watch();
+    service.catch_up(soon()).await.map_err(|error| status::of_leader(&error))?;
     let mut observer = Observer { etcd, name, requires_leader, events, heard: 0, leader: None, ready: VecDeque::new() };
     observer.look();
     Ok(stream::unfold(Some(observer), |observer| async move {
@@ -95,13 +96,10 @@ impl<E: Engine> Observer<E> {
             if let Some(response) = self.ready.pop_front() {
                 return Some(Ok(response));
             }
-            let told = if self.requires_leader {
-                tokio::select! {
-                    told = self.events.recv() => told,
-                    () = leaderless(&self.etcd) => return Some(Err(status::no_leader())),
-                }
-            } else {
-                self.events.recv().await
+            let told = tokio::select! {
+                told = self.events.recv() => told,
+                () = leaderless(&self.etcd), if self.requires_leader => return Some(Err(status::no_leader())),
+                () = self.etcd.service.turned_away() => return Some(Err(status::unknown_token())),
             };
             match told {
                 Ok(Told::Happened(occurrences)) => self.hear(&occurrences),
@@ -113,10 +111,9 @@ impl<E: Engine> Observer<E> {
 
     /// Looks who leads now, and tells it if it is news.
     fn look(&mut self) {
-        let (now, index) = self.etcd.service.look(|machine| {
-            // While the machine is looked at it does not change.
-            (Leader::of(machine, &self.name), self.etcd.service.index())
-        });
+        let service = self.etcd.service.unasked();
+        // While the machine is looked at it does not change.
+        let (now, index) = service.look(|machine| (Leader::of(machine, &self.name), service.index()));
         self.heard = index;
         let is_news = match (&now, &self.leader) {
             (None, None) => false,
@@ -180,7 +177,7 @@ impl<E: Engine> Observer<E> {
 
 /// Returns when the cluster has been without a leader for a while.
 async fn leaderless<E: Engine>(etcd: &Etcd<E>) {
-    let mut leadership = etcd.service.engine().leadership();
+    let mut leadership = etcd.service.unasked().engine().leadership();
     while leadership.wait_for(|now| !has_leader(now)).await.is_ok() {
         match timeout(LEADERLESS, leadership.wait_for(has_leader)).await {
             Ok(Ok(_)) => {}

@@ -45,19 +45,23 @@ impl<E: Engine> Etcd<E> {
 
     async fn grant(&self, wish: Wish, describe: impl Fn(&ServiceError) -> Status) -> Result<Granted<E>, Status> {
         let Wish { name, lease, value } = wish;
+        // Before a session is opened for it.
+        self.service.may_hold(&name).map_err(|error| describe(&error))?;
         let is_own = lease == 0;
         let session = match lease {
             0 => self.open_own().await.map_err(|error| describe(&error))?,
             lease => key::session(lease).ok_or_else(status::lease_unknown)?,
         };
-        let claim = Claim::enter(&self.service, &self.claims, session, name.clone(), is_own).await;
+        // Before it is claimed: whoever drops a claim gives up what the session has asked for.
+        self.service.may_use(session, soon()).await.map_err(|error| describe(&error))?;
+        let claim = Claim::enter(self.service.unasked(), &self.claims, session, name.clone(), is_own).await;
         let acquire = Acquire { value, ..plain_request(session, name) };
         let granted = if is_own { self.ask_kept_alive(acquire).await } else { self.ask(acquire).await };
         match granted {
             Ok(fence) => Ok(Granted { claim, fence }),
             Err(error) => {
                 // In all other cases it may have got a place.
-                if matches!(error, ServiceError::Refused(_)) {
+                if matches!(error, ServiceError::Refused(_) | ServiceError::Denied(_)) {
                     claim.nothing();
                 }
                 Err(describe(&error))

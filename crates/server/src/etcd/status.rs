@@ -6,6 +6,7 @@
 
 use tonic::Status;
 
+use crate::access::Denial;
 use crate::engine::Unavailable;
 use crate::machine::Refusal;
 use crate::service::{Gone, ServiceError};
@@ -57,6 +58,11 @@ pub(super) fn not_elected() -> Status {
     Status::unknown("election: not leader")
 }
 
+/// Nobody knows the token, or there is none.
+pub(super) fn unknown_token() -> Status {
+    Status::unauthenticated("etcdserver: invalid auth token")
+}
+
 /// What went wrong with a lease.
 pub(super) fn of_lease(error: &ServiceError) -> Status {
     match error {
@@ -96,7 +102,8 @@ pub(super) fn of_leader(error: &ServiceError) -> Status {
     }
 }
 
-fn common(error: &ServiceError) -> Status {
+/// What can go wrong with everything.
+pub(super) fn common(error: &ServiceError) -> Status {
     match error {
         ServiceError::NoLeader => no_leader(),
         ServiceError::Unavailable(unavailable) => match unavailable {
@@ -105,6 +112,10 @@ fn common(error: &ServiceError) -> Status {
             Unavailable::Overloaded => Status::resource_exhausted("etcdserver: too many requests"),
             Unavailable::Stopping => Status::unavailable("etcdserver: server stopped"),
         },
+        ServiceError::Denied(Denial::NoToken | Denial::UnknownToken) => unknown_token(),
+        ServiceError::Denied(Denial::NotFor { .. } | Denial::OthersSession { .. }) => {
+            Status::permission_denied("etcdserver: permission denied")
+        }
         ServiceError::Refused(Refusal::TooMany { .. }) => Status::resource_exhausted(error.to_string()),
         // Those who speak to the service in other ways, too, can bring this about with the same session.
         ServiceError::Refused(_)

@@ -2,6 +2,8 @@
 
 mod accept;
 mod peer;
+mod socket;
+mod tls;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -13,11 +15,16 @@ use thiserror::Error;
 use tokio::net::TcpListener;
 use tokio_util::sync::CancellationToken;
 
+pub use tls::{MEMBER_NAME, TlsError, TlsFiles, check_tls};
+
+use crate::access::{Access, Authorised, TokensError};
 use crate::engine::{Engine, NodeId};
 use crate::raft::{RandomId, Replica, Settings, StartError, Timing};
 use crate::service::{Desk, Service};
 use crate::telemetry::Telemetry;
 use crate::{api, etcd};
+use accept::Door;
+use tls::Tls;
 
 /// What a node is told to start.
 #[derive(Clone, Debug)]
@@ -36,7 +43,16 @@ pub struct NodeSettings {
     pub joins: bool,
     /// How fast the loss of a leader is noticed.
     pub timing: Timing,
+    /// The certificates, if what is said is to be encrypted and members are to show theirs.
+    pub tls: Option<TlsFiles>,
+    /// The file with the tokens, if clients are to be asked who they are.
+    pub tokens: Option<PathBuf>,
+    /// So many connections there may be.
+    pub most_connections: usize,
 }
+
+/// So many connections there may be, unless told otherwise.
+pub const MOST_CONNECTIONS: usize = 100_000;
 
 /// Why a node does not start.
 #[derive(Debug, Error)]
@@ -49,6 +65,12 @@ pub enum NodeError {
         /// Why not.
         error: std::io::Error,
     },
+    /// The certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// The tokens cannot be used.
+    #[error(transparent)]
+    Tokens(#[from] TokensError),
     /// The replica does not start.
     #[error(transparent)]
     Start(#[from] StartError),
@@ -66,7 +88,10 @@ pub struct Node {
 impl Node {
     /// Starts a node. It answers from now on, as soon as there is a leader.
     pub async fn start(settings: NodeSettings) -> Result<Node, NodeError> {
-        let NodeSettings { node, listen, advertise, data, first_members, joins, timing } = settings;
+        let NodeSettings { node, listen, advertise, data, first_members, joins, timing, .. } = settings;
+        let (tokens, most_connections) = (settings.tokens, settings.most_connections);
+        let tls = settings.tls.as_ref().map(Tls::read).transpose()?;
+        let access = tokens.map(Access::open).transpose()?;
         let listener = TcpListener::bind(listen).await.map_err(|error| NodeError::Listen { address: listen, error })?;
         let address = listener.local_addr().map_err(|error| NodeError::Listen { address: listen, error })?;
         let desk = Desk::open();
@@ -76,7 +101,7 @@ impl Node {
         let (telemetry, journal) = Telemetry::begin();
         settings.listener = Arc::new((Arc::clone(&desk), Arc::clone(&telemetry)));
         settings.answerer = Arc::clone(&answerer) as _;
-        settings.connector = Arc::new(peer::ByUpgrade);
+        settings.connector = Arc::new(peer::ByUpgrade { tls: tls.clone() });
         let settings = if first_members.is_empty() && !joins {
             settings.alone()
         } else {
@@ -93,12 +118,18 @@ impl Node {
             let cluster_id = of_cluster.cluster().map_or(0, RandomId::short);
             etcd::Identity { cluster_id, member_id: node }
         };
+        let authorised = Authorised::new(Arc::clone(&service), access.clone());
+        let member_routes = peer::routes(replica, tls.is_some());
         let routes = Router::new()
-            .merge(api::routes(Arc::clone(&service), Arc::clone(&telemetry)))
-            .merge(etcd::counted(etcd::routes(Arc::clone(&service), identity), &telemetry))
-            .merge(peer::routes(replica));
+            .merge(api::routes(authorised.clone(), Arc::clone(&telemetry)))
+            .merge(etcd::counted(etcd::routes(authorised, identity), &telemetry))
+            .merge(member_routes.clone());
         let stopping = CancellationToken::new();
-        let accepting = tokio::spawn(accept::accept(listener, routes, telemetry, stopping.clone()));
+        if let Some(access) = access {
+            tokio::spawn(access.keep_up(stopping.clone()));
+        }
+        let door = Door { routes, member_routes, tls, most_connections, telemetry };
+        let accepting = tokio::spawn(accept::accept(listener, door, stopping.clone()));
         tracing::info!(node, %address, version = env!("CARGO_PKG_VERSION"), "this node serves");
         Ok(Node { service, address, stopping, accepting })
     }

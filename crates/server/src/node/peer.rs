@@ -12,8 +12,12 @@ use bytes::Bytes;
 use futures_util::future::BoxFuture;
 use http_body_util::Empty;
 use hyper_util::rt::TokioIo;
+use quorate_client::contract::{Problem, ProblemKind};
 use tokio::net::TcpStream;
 
+use super::accept::FromMember;
+use super::tls::{MEMBER_NAME, Tls};
+use crate::api::Failure;
 use crate::engine::NodeId;
 use crate::raft::{Answerer, ByteStream, Connector, Replica};
 use crate::service::{Service, answer};
@@ -22,12 +26,26 @@ use crate::service::{Service, answer};
 const PROTOCOL: &str = "quorate-peer-1";
 const PATH: &str = "/v1/peer";
 
-/// Where other members connect.
-pub(super) fn routes(replica: Replica) -> Router {
-    Router::new().route(PATH, get(open)).with_state(replica)
+/// What is needed to speak with another member.
+#[derive(Clone)]
+struct Peers {
+    replica: Replica,
+    /// Whether it must show that it is one.
+    by_certificate: bool,
 }
 
-async fn open(State(replica): State<Replica>, request: Request) -> Response {
+/// Where other members connect. They must show a certificate if they can.
+pub(super) fn routes(replica: Replica, by_certificate: bool) -> Router {
+    Router::new().route(PATH, get(open)).with_state(Peers { replica, by_certificate })
+}
+
+async fn open(State(peers): State<Peers>, request: Request) -> Response {
+    let Peers { replica, by_certificate } = peers;
+    if by_certificate && request.extensions().get::<FromMember>().is_none() {
+        tracing::warn!("somebody without a member's certificate has tried to speak as a member");
+        let detail = format!("members show a certificate of the cluster's authority that is valid for {MEMBER_NAME}");
+        return Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response();
+    }
     let wanted = request.headers().get(header::UPGRADE).and_then(|value| value.to_str().ok());
     if !wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(PROTOCOL)) {
         return (StatusCode::UPGRADE_REQUIRED, "this address is for other members\n").into_response();
@@ -46,16 +64,24 @@ async fn open(State(replica): State<Replica>, request: Request) -> Response {
 }
 
 /// Opens streams to other members by an HTTP upgrade.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ByUpgrade;
+#[derive(Clone, Debug)]
+pub(super) struct ByUpgrade {
+    /// How to encrypt, if so.
+    pub(super) tls: Option<Tls>,
+}
 
 impl Connector for ByUpgrade {
     fn connect(&self, address: String) -> BoxFuture<'static, io::Result<Box<dyn ByteStream>>> {
+        let tls = self.tls.clone();
         Box::pin(async move {
             let socket = TcpStream::connect(&address).await?;
             socket.set_nodelay(true)?;
+            let stream: Box<dyn ByteStream> = match tls {
+                None => Box::new(socket),
+                Some(tls) => Box::new(tls.connect(socket).await?),
+            };
             let (mut sender, connection) =
-                hyper::client::conn::http1::handshake(TokioIo::new(socket)).await.map_err(io::Error::other)?;
+                hyper::client::conn::http1::handshake(TokioIo::new(stream)).await.map_err(io::Error::other)?;
             tokio::spawn(connection.with_upgrades());
             let request = hyper::Request::get(PATH)
                 .header(header::HOST, address)

@@ -26,6 +26,7 @@ pub use desk::Desk;
 pub use forward::answer;
 pub use waiters::{Fate, Occurrence, Told};
 
+use crate::access::Denial;
 use crate::engine::{Applied, Engine, Unavailable};
 use crate::machine::{Acquire, Command, Departure, Fence, Machine, Mode, Name, Refusal, Response, SessionId};
 use forward::{Place, Question};
@@ -55,6 +56,9 @@ pub enum ServiceError {
     /// Nobody leads, and nobody has done so in time. Nothing was done.
     #[error("no node leads at the moment, so nothing was done: is a majority of the members running?")]
     NoLeader,
+    /// Who asks may not do this.
+    #[error(transparent)]
+    Denied(#[from] Denial),
 }
 
 /// Why a wait has ended.

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use quorate_server::node::{Node, NodeSettings};
+use quorate_server::node::{MOST_CONNECTIONS, Node, NodeSettings};
 use quorate_server::raft::Timing;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -67,6 +67,9 @@ impl Served {
             first_members: Default::default(),
             joins,
             timing: Timing::default(),
+            tls: None,
+            tokens: None,
+            most_connections: MOST_CONNECTIONS,
         };
         let node = runtime.block_on(Node::start(settings)).unwrap();
         Served { runtime, address: node.address(), node: Some(node), directory }

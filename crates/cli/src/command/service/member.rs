@@ -46,7 +46,7 @@ struct List {
 #[derive(Args, Debug)]
 struct Add {
     /// Its number and where the others reach it, as in 4=10.0.0.4:7420
-    #[arg(value_name = "N=ADDRESS", value_parser = super::serve::member)]
+    #[arg(value_name = "N=ADDRESS", value_parser = super::serve::parse_member)]
     member: (u64, String),
 
     #[command(flatten)]

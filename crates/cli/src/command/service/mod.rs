@@ -3,9 +3,11 @@
 pub(crate) mod backup;
 pub(crate) mod bench;
 mod child;
+mod config;
 pub(crate) mod demo;
 pub(crate) mod dev;
 pub(crate) mod follow;
+pub(crate) mod keys;
 pub(crate) mod lock;
 mod logging;
 pub(crate) mod look;
@@ -14,6 +16,7 @@ mod process;
 pub(crate) mod serve;
 
 use std::future::Future;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use quorate_client::contract::DEFAULT_ADDRESS;
@@ -27,6 +30,14 @@ pub(crate) struct Endpoints {
     #[arg(long, short, value_name = "HOST:PORT,…", env = "QUORATE_ENDPOINTS", default_value = DEFAULT_ADDRESS,
           value_delimiter = ',', help_heading = "Service")]
     endpoints: Vec<String>,
+
+    /// The certificate of the cluster's authority: encrypts, and trusts nodes with a certificate of it
+    #[arg(long, value_name = "FILE", env = "QUORATE_CA", help_heading = "Service")]
+    ca: Option<PathBuf>,
+
+    /// A file with the token to be known by; or QUORATE_TOKEN has the token itself
+    #[arg(long, value_name = "FILE", env = "QUORATE_TOKEN_FILE", help_heading = "Service")]
+    token_file: Option<PathBuf>,
 }
 
 impl Endpoints {
@@ -36,7 +47,16 @@ impl Endpoints {
 
     /// A client of certain nodes, which asks them as the others are asked.
     fn client_of(&self, nodes: &[String]) -> Result<Client, Error> {
-        Client::new(nodes)
+        let unreadable = |file: &Path, error| Error::Usage(format!("{}: {error}", file.display()));
+        let mut client = Client::new(nodes)?;
+        if let Some(file) = &self.ca {
+            client = client.ca(&std::fs::read(file).map_err(|error| unreadable(file, error))?)?;
+        }
+        let token = match &self.token_file {
+            Some(file) => Some(std::fs::read_to_string(file).map_err(|error| unreadable(file, error))?),
+            None => std::env::var("QUORATE_TOKEN").ok().filter(|token| !token.is_empty()),
+        };
+        token.map_or(Ok(client.clone()), |token| client.token(&token))
     }
 }
 

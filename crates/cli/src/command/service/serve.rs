@@ -1,5 +1,6 @@
 //! `quorate serve`: a node of the service.
 
+use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -8,30 +9,40 @@ use clap::Args;
 use quorate_client::contract::DEFAULT_ADDRESS;
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
-use quorate_server::node::{Node, NodeSettings};
-use quorate_server::raft::Timing;
+use quorate_server::node::{MOST_CONNECTIONS, Node, NodeSettings, TlsFiles};
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
+use super::config::{Config, member};
 use super::logging::{self, LogFormat};
 use super::run_node;
+
+/// Where the data is kept unless told otherwise.
+const DEFAULT_DATA: &str = "quorate-data";
+/// So many files a node may need besides those of its connections.
+const OTHER_FILES: usize = 512;
 
 /// Serve locks and elections: one durable node by default
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
-    /// Where to listen, for clients and for other nodes
-    #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_ADDRESS)]
-    listen: SocketAddr,
+    /// A file that says all this; options come before it. An example is packaging/node.toml
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
 
-    /// Where to keep the data
-    #[arg(long, value_name = "DIRECTORY", default_value = "quorate-data")]
-    data: PathBuf,
+    /// Where to listen, for clients and for other nodes [default: 127.0.0.1:7420]
+    #[arg(long, value_name = "ADDRESS")]
+    listen: Option<SocketAddr>,
 
-    /// The number of this node within its cluster
-    #[arg(long, value_name = "N", default_value_t = 1)]
-    node: u64,
+    /// Where to keep the data [default: quorate-data]
+    #[arg(long, value_name = "DIRECTORY")]
+    data: Option<PathBuf>,
+
+    /// The number of this node within its cluster [default: 1]
+    #[arg(long, value_name = "N")]
+    node: Option<u64>,
 
     /// A member of the cluster that begins now, this node included; repeat for each
-    #[arg(long, value_name = "N=ADDRESS", value_parser = member)]
+    #[arg(long, value_name = "N=ADDRESS", value_parser = parse_member)]
     member: Vec<(u64, String)>,
 
     /// Wait to be added to a cluster that exists (`quorate member add`)
@@ -42,67 +53,156 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS")]
     advertise: Option<String>,
 
-    /// Listen on an address that others can reach although nothing is encrypted and nobody is asked who they are
+    /// The certificate of the cluster's authority: encrypts, and members must show theirs (`quorate keys nodes`)
+    #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "tls_key"])]
+    tls_ca: Option<PathBuf>,
+
+    /// This node's certificate
+    #[arg(long, value_name = "FILE", requires = "tls_ca")]
+    tls_cert: Option<PathBuf>,
+
+    /// The key of this node's certificate
+    #[arg(long, value_name = "FILE", requires = "tls_ca")]
+    tls_key: Option<PathBuf>,
+
+    /// Who may do what: asks every client for a token (`quorate keys token`); read again on change
+    #[arg(long, value_name = "FILE")]
+    tokens: Option<PathBuf>,
+
+    /// Listen on an address that others can reach although not everything is encrypted and everybody asked
     #[arg(long)]
     insecure: bool,
 
-    /// How the log on the standard error looks; what is in it, the variable QUORATE_LOG says (info, debug, …)
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = LogFormat::Text)]
-    log: LogFormat,
+    /// How the log on the standard error looks; what is in it, the variable QUORATE_LOG says (info, debug, …) [default: text]
+    #[arg(long, value_name = "FORMAT", value_enum)]
+    log: Option<LogFormat>,
+
+    /// So many connections there may be [default: 100000]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_connections: Option<u32>,
 
     /// End when this process has ended, which started the node
     #[arg(long, value_name = "PID", hide = true)]
     with_parent: Option<u32>,
 }
 
-pub(super) fn member(text: &str) -> Result<(u64, String), String> {
+pub(super) fn parse_member(text: &str) -> Result<(u64, String), String> {
     let explain = || format!("{text:?}: write the member's number and its address, as in 2=10.0.0.2:7420");
     let (node, address) = text.split_once('=').ok_or_else(explain)?;
-    let node = node.parse().map_err(|_| explain())?;
-    if address.contains(':') { Ok((node, address.into())) } else { Err(explain()) }
+    member(node, address).ok_or_else(explain)
+}
+
+/// What there is to know before a node starts.
+struct Plan {
+    settings: NodeSettings,
+    log_format: LogFormat,
+    log_filter: Option<String>,
+}
+
+impl Plan {
+    /// What the options say, and where they say nothing, the file.
+    fn of(arguments: Serve) -> Result<Plan, Failure> {
+        let config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
+        let tls = match (arguments.tls_ca, arguments.tls_cert, arguments.tls_key) {
+            (Some(ca), Some(cert), Some(key)) => Some(TlsFiles { ca, cert, key }),
+            _ => config.tls(),
+        };
+        let first_members: BTreeMap<_, _> = if arguments.join {
+            BTreeMap::new()
+        } else if arguments.member.is_empty() {
+            config.first_members().map_err(Failure::Usage)?
+        } else {
+            arguments.member.into_iter().collect()
+        };
+        let default_address = || DEFAULT_ADDRESS.parse().expect("it is an address");
+        let settings = NodeSettings {
+            node: arguments.node.or(config.node).unwrap_or(1),
+            listen: arguments.listen.or(config.listen).unwrap_or_else(default_address),
+            timing: config.timing().map_err(Failure::Usage)?,
+            joins: arguments.join || (config.join && first_members.is_empty()),
+            first_members,
+            tls,
+            most_connections: connections(arguments.max_connections.or(config.limits.connections)),
+            advertise: arguments.advertise.or(config.advertise),
+            data: arguments.data.or(config.data).unwrap_or_else(|| DEFAULT_DATA.into()),
+            tokens: arguments.tokens.or(config.tokens),
+        };
+        refuse_open_doors(&settings, arguments.insecure || config.insecure)?;
+        Ok(Plan {
+            settings,
+            log_format: arguments.log.or(config.log.format).unwrap_or(LogFormat::Text),
+            log_filter: config.log.filter,
+        })
+    }
+}
+
+/// Where others can come, everything is encrypted and everybody is asked who they are, unless that is not wanted.
+fn refuse_open_doors(settings: &NodeSettings, insecure: bool) -> Result<(), Failure> {
+    let missing = match (&settings.tls, &settings.tokens) {
+        (Some(_), Some(_)) => return Ok(()),
+        (None, None) => {
+            "nothing would be encrypted and nobody asked who they are: give certificates and tokens (`quorate keys`)"
+        }
+        (None, Some(_)) => "nothing would be encrypted: give certificates (`quorate keys nodes`, --tls-ca, …)",
+        (Some(_), None) => "nobody would be asked who they are: give tokens (`quorate keys token`, --tokens)",
+    };
+    if insecure || settings.listen.ip().is_loopback() {
+        return Ok(());
+    }
+    Err(Failure::Usage(format!(
+        "{} can be reached from elsewhere, and {missing}, listen on a loopback address, or say --insecure if the \
+         network is yours alone",
+        settings.listen
+    )))
+}
+
+/// How many connections there may be, as the system has so many files to give; as many as it lets us have.
+fn connections(wanted: Option<u32>) -> usize {
+    let wanted = wanted.map_or(MOST_CONNECTIONS, |wanted| wanted as usize);
+    let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
+    // Without it there are fewer connections.
+    let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
+    let Some(files) = getrlimit(Resource::Nofile).current else { return wanted };
+    let files = usize::try_from(files).unwrap_or(usize::MAX);
+    wanted.min(files.saturating_sub(OTHER_FILES).max(files / 4)).max(1)
 }
 
 pub(crate) fn run(arguments: Serve, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     if let Some(parent) = arguments.with_parent {
         super::process::end_with(parent)?;
     }
-    if !arguments.listen.ip().is_loopback() && !arguments.insecure {
-        return Err(Failure::Usage(format!(
-            "{} can be reached from elsewhere, and nothing would be encrypted and nobody asked who they are: listen on \
-             a loopback address, or say --insecure if the network is yours alone",
-            arguments.listen
-        )));
-    }
-    logging::begin(arguments.log);
-    run_node(serve(arguments, terminal))
+    let Plan { settings, log_format, log_filter } = Plan::of(arguments)?;
+    logging::begin(log_format, log_filter.as_deref())?;
+    run_node(serve(settings, terminal))
 }
 
-async fn serve(arguments: Serve, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let Serve { listen, data, node, member, join, advertise, .. } = arguments;
-    let directory = data.display().to_string();
-    let settings = NodeSettings {
-        node,
-        listen,
-        advertise,
-        data,
-        first_members: member.into_iter().collect(),
-        joins: join,
-        timing: Timing::default(),
-    };
+async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     // Listened to before anything is promised, so that a stop is always a clean one.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let node_number = settings.node;
+    let (node, directory) = (settings.node, settings.data.display().to_string());
+    let (tls, asks) = (settings.tls.clone(), settings.tokens.is_some());
     let running = Node::start(settings).await.map_err(|error| Failure::Failed(error.to_string()))?;
     let address = running.address();
     if terminal.is_json() {
-        let started = serde_json::json!({ "node": node_number, "address": address.to_string(), "data": directory });
+        let started = serde_json::json!({
+            "node": node, "address": address.to_string(), "data": directory, "tls": tls.is_some(), "tokens": asks,
+        });
         terminal.print(&format!("{started}\n"))?;
     } else {
+        let (how, curl) = match &tls {
+            Some(TlsFiles { ca, .. }) => {
+                let ca = ca.display();
+                (format!(" --ca {ca}"), format!("curl --cacert {ca} -X POST https://{address}"))
+            }
+            None => (String::new(), format!("curl -X POST {address}")),
+        };
+        let (how, header) =
+            if asks { (format!("{how} --token-file FILE"), " -H \"Authorization: Bearer $TOKEN\"") } else { (how, "") };
         terminal.print(&format!(
-            "node {node_number} serves on {address}, with its data in {directory}\n\n\
-             try    quorate lock backup -- sleep 10\n       \
-             curl -X POST {address}/v1/locks/backup/acquire -d '{{\"ttl\": \"30s\"}}'\n       \
-             quorate locks\n\nCtrl-C stops it\n"
+            "node {node} serves on {address}, with its data in {directory}\n\n\
+             try    quorate lock{how} backup -- sleep 10\n       \
+             {curl}/v1/locks/backup/acquire{header} -d '{{\"ttl\": \"30s\"}}'\n       \
+             quorate locks{how}\n\nCtrl-C stops it\n"
         ))?;
     }
     let mut trouble = running.service.engine().trouble();

@@ -1,0 +1,167 @@
+//! `node.toml`: what `quorate serve` can be told in a file. Options on the command line come before it.
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+use quorate_client::contract::Span;
+use quorate_lab::command::failure::Failure;
+use quorate_server::node::TlsFiles;
+use quorate_server::raft::Timing;
+use serde::Deserialize;
+
+use super::logging::LogFormat;
+
+/// What a file says. Whatever it does not say is as if there were no file.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Config {
+    pub(super) node: Option<u64>,
+    pub(super) listen: Option<SocketAddr>,
+    pub(super) advertise: Option<String>,
+    pub(super) data: Option<PathBuf>,
+    pub(super) tokens: Option<PathBuf>,
+    pub(super) insecure: bool,
+    pub(super) join: bool,
+    members: BTreeMap<String, String>,
+    tls: Option<Tls>,
+    timing: Option<WrittenTiming>,
+    pub(super) log: Log,
+    pub(super) limits: Limits,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Tls {
+    ca: PathBuf,
+    cert: PathBuf,
+    key: PathBuf,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct WrittenTiming {
+    heartbeat: Span,
+    election: [Span; 2],
+}
+
+/// What is written down of what happens.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Log {
+    pub(super) format: Option<LogFormat>,
+    pub(super) filter: Option<String>,
+}
+
+/// How much there may be.
+#[derive(Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub(super) struct Limits {
+    pub(super) connections: Option<u32>,
+}
+
+/// A member as it is written: its number, and its address.
+pub(super) fn member(node: &str, address: &str) -> Option<(u64, String)> {
+    Some((node.parse().ok()?, address.contains(':').then(|| address.to_string())?))
+}
+
+impl Config {
+    /// Reads a file. Its paths are relative to where it is.
+    pub(super) fn read(file: &Path) -> Result<Config, Failure> {
+        let shown = file.display();
+        let text = std::fs::read_to_string(file).map_err(|error| Failure::Usage(format!("{shown}: {error}")))?;
+        let mut config = Config::parse(&text).map_err(|why| Failure::Usage(format!("{shown}: {why}")))?;
+        let place = file.parent().unwrap_or(Path::new(""));
+        let tls = config.tls.as_mut().map(|Tls { ca, cert, key }| [ca, cert, key]);
+        let paths = [&mut config.data, &mut config.tokens].into_iter().flatten().chain(tls.into_iter().flatten());
+        paths.for_each(|path| *path = place.join(&path));
+        Ok(config)
+    }
+
+    fn parse(text: &str) -> Result<Config, String> {
+        let config: Config = toml::from_str(text).map_err(|error| error.to_string())?;
+        config.first_members()?;
+        config.timing()?;
+        if config.join && !config.members.is_empty() {
+            return Err("a node that joins a cluster names no members: leave out join or members".into());
+        }
+        if config.limits.connections == Some(0) {
+            return Err("limits.connections is at least 1".into());
+        }
+        Ok(config)
+    }
+
+    /// Those who begin a cluster together.
+    pub(super) fn first_members(&self) -> Result<BTreeMap<u64, String>, String> {
+        let read = |(node, address): (&String, &String)| {
+            member(node, address).ok_or_else(|| {
+                format!("members.{node} = {address:?}: write a number and an address, as in 2 = \"10.0.0.2:7420\"")
+            })
+        };
+        self.members.iter().map(read).collect()
+    }
+
+    /// The certificates.
+    pub(super) fn tls(&self) -> Option<TlsFiles> {
+        let Tls { ca, cert, key } = self.tls.as_ref()?;
+        Some(TlsFiles { ca: ca.clone(), cert: cert.clone(), key: key.clone() })
+    }
+
+    /// How fast the loss of a leader is noticed.
+    pub(super) fn timing(&self) -> Result<Timing, String> {
+        let Some(WrittenTiming { heartbeat, election: [shortest, longest] }) = &self.timing else {
+            return Ok(Timing::default());
+        };
+        let [heartbeat_ms, shortest_ms, longest_ms] = [heartbeat, shortest, longest].map(|span| span.as_millis());
+        // Votes are split too often if all wait equally long.
+        if heartbeat_ms < 10 || shortest_ms < 2 * heartbeat_ms || longest_ms < shortest_ms + heartbeat_ms {
+            return Err(format!(
+                "timing: with a heartbeat of {heartbeat} (10ms at least), an election comes after {} at least, and the \
+                 longest time is longer than the shortest by a heartbeat: not [{shortest}, {longest}]",
+                Span::from_millis(2 * heartbeat_ms)
+            ));
+        }
+        Ok(Timing { heartbeat_ms, shortest_ms, longest_ms })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_example_is_read_and_says_everything() {
+        let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/node.toml");
+        let config = Config::read(&example).unwrap();
+        let place = example.parent().unwrap();
+        assert_eq!(config.first_members().unwrap().len(), 3);
+        assert_eq!(config.tls().unwrap().cert, place.join("keys/node1.crt"));
+        assert_eq!(config.tokens, Some(place.join("tokens.toml")));
+        assert_eq!(config.timing().unwrap(), Timing::default(), "what the example shows is the default");
+        assert_eq!(config.limits.connections, Some(quorate_server::node::MOST_CONNECTIONS as u32));
+        assert!(config.listen.is_some() && config.data.is_some() && config.node.is_some());
+        assert!(config.advertise.is_some() && config.log.format.is_some() && config.log.filter.is_some());
+        // What an example cannot show at the same time is in it as a comment.
+        let text = std::fs::read_to_string(&example).unwrap();
+        assert!(text.contains("# join = true") && text.contains("# insecure = true"));
+    }
+
+    #[test]
+    fn what_is_wrong_is_named_with_its_line() {
+        for (text, named) in [
+            ("node = 1\nlissen = \"x\"", "lissen"),
+            ("[tls]\nca = \"a\"\nkeys = \"b\"", "keys"),
+            ("\nlisten = \"here\"", "line 2"),
+            ("node = 1\nlissen = \"x\"", "line 2"),
+            ("[tls]\nca = \"a\"", "cert"),
+            ("[members]\none = \"10.0.0.1:7420\"", "members.one"),
+            ("join = true\n[members]\n1 = \"10.0.0.1:7420\"", "join"),
+            ("[timing]\nheartbeat = \"100ms\"\nelection = [\"100ms\", \"800ms\"]", "200ms"),
+            ("[limits]\nconnections = 0", "limits.connections"),
+            ("[log]\nformat = \"xml\"", "xml"),
+        ] {
+            let why = Config::parse(text).unwrap_err();
+            assert!(why.contains(named), "{text}: {why}");
+        }
+    }
+}

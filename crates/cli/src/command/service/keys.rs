@@ -1,0 +1,276 @@
+//! `quorate keys`: certificates for nodes, and tokens for those who use them.
+
+use std::io::Write;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use clap::{Args, Subcommand, ValueEnum};
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::output::Terminal;
+use quorate_server::access::{Role, append, draw_token};
+use quorate_server::node::{MEMBER_NAME, TlsFiles, check_tls};
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair, KeyUsagePurpose,
+    date_time_ymd,
+};
+
+/// Certificates last so many years, and their authority twice as many.
+const YEARS: i32 = 10;
+/// The authority's name. All authorities have the same one: they are told apart by their keys.
+const AUTHORITY: &str = "Quorate cluster authority";
+
+/// Make certificates for nodes, and tokens for those who use them
+#[derive(Args, Debug)]
+pub(crate) struct Keys {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand, Debug)]
+enum What {
+    /// Make a certificate and a key for each node, and an authority if there is none yet
+    ///
+    /// Run it again, where the authority's key is, to add a node. Nothing that exists is changed. A node gets ca.crt
+    /// and its own two files; ca.key stays with you; clients get ca.crt.
+    Nodes(Nodes),
+    /// Make a token, show it once, and add what is needed to recognise it to a node's token file
+    Token(Token),
+}
+
+#[derive(Args, Debug)]
+struct Nodes {
+    /// A node: the name of its files, and the addresses or names by which clients reach it
+    #[arg(value_name = "NAME=HOST,…", required = true, value_parser = node)]
+    nodes: Vec<NewNode>,
+
+    /// Where to put the files
+    #[arg(long, value_name = "DIRECTORY", default_value = "keys")]
+    out: PathBuf,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct NewNode {
+    name: String,
+    hosts: Vec<String>,
+}
+
+fn node(text: &str) -> Result<NewNode, String> {
+    let explain = || format!("{text:?}: write a name and where the node is, as in node1=10.0.0.1,node1.example.org");
+    let (name, hosts) = text.split_once('=').ok_or_else(explain)?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
+    if name.is_empty() || name == "ca" || name.starts_with('.') || !name.chars().all(is_plain) {
+        return Err(explain());
+    }
+    let hosts: Vec<_> = hosts.split(',').map(String::from).collect();
+    // An address with its port is a likely mistake.
+    let is_host = |host: &String| host.parse::<IpAddr>().is_ok() || (!host.is_empty() && host.chars().all(is_plain));
+    if hosts.iter().all(is_host) { Ok(NewNode { name: name.into(), hosts }) } else { Err(explain()) }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum RoleName {
+    /// Look at everything
+    Read,
+    /// Open sessions, and hold locks and lead under the prefixes
+    Lock,
+    /// Everything
+    Admin,
+}
+
+#[derive(Args, Debug)]
+struct Token {
+    /// Whose it is; sessions belong to it, whichever of its tokens they were opened with
+    name: String,
+
+    /// What it is for
+    #[arg(long, value_enum)]
+    role: RoleName,
+
+    /// What the names of its locks and elections begin with; '' is every name; repeat for each
+    #[arg(long, value_name = "PREFIX", required_if_eq("role", "lock"))]
+    prefix: Vec<String>,
+
+    /// The node's token file; there need not be one yet
+    #[arg(long, value_name = "FILE", default_value = "tokens.toml")]
+    file: PathBuf,
+}
+
+pub(crate) fn run(arguments: &Keys, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    match &arguments.what {
+        What::Nodes(arguments) => nodes(arguments, terminal),
+        What::Token(arguments) => token(arguments, terminal),
+    }
+}
+
+fn token(arguments: &Token, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let Token { name, role, prefix, file } = arguments;
+    let role = match role {
+        RoleName::Lock => Role::Lock { prefixes: prefix.clone() },
+        _ if !prefix.is_empty() => return Err(Failure::Usage("--prefix is for --role lock".into())),
+        RoleName::Read => Role::Read,
+        RoleName::Admin => Role::Admin,
+    };
+    let token = draw_token()?;
+    append(file, name, &role, &token).map_err(|error| Failure::Failed(error.to_string()))?;
+    if terminal.is_json() {
+        terminal.print_json(&serde_json::json!({ "name": name, "token": token, "file": file }))?;
+    } else {
+        terminal.print(&format!("{token}\n"))?;
+        terminal.remark(&format!("{} recognises it from now on; nobody can show it again", file.display()));
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn nodes(arguments: &Nodes, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let Nodes { nodes, out } = arguments;
+    std::fs::create_dir_all(out).map_err(|error| failed(out, &error))?;
+    let mut made = Vec::new();
+    let authority = Files::of(out, "ca");
+    let issuer = match authority.are_there()? {
+        true => None,
+        false => {
+            let key = KeyPair::generate().map_err(|error| failed(out, &error))?;
+            let certificate = authority_params().self_signed(&key).map_err(|error| failed(out, &error))?;
+            authority.write(&certificate.pem(), &key)?;
+            made.push("ca".to_string());
+            Some(Issuer::new(authority_params(), key))
+        }
+    };
+    let issuer = match issuer {
+        Some(issuer) => issuer,
+        None => Issuer::new(authority_params(), authority.read_key()?),
+    };
+    for NewNode { name, hosts } in nodes {
+        let files = Files::of(out, name);
+        if files.are_there()? {
+            terminal.warn(&format!("{} is there and stays as it is", files.certificate.display()));
+            continue;
+        }
+        let key = KeyPair::generate().map_err(|error| failed(&files.key, &error))?;
+        let certificate = node_params(name, hosts)
+            .and_then(|params| params.signed_by(&key, &issuer))
+            .map_err(|error| failed(&files.certificate, &error))?;
+        files.write(&certificate.pem(), &key)?;
+        made.push(name.clone());
+        let tls = TlsFiles { ca: authority.certificate.clone(), cert: files.certificate, key: files.key };
+        check_tls(&tls).map_err(|error| Failure::Failed(error.to_string()))?;
+    }
+    if terminal.is_json() {
+        terminal.print_json(&serde_json::json!({ "directory": out, "made": made }))?;
+    } else {
+        let lines = made.iter().map(|name| {
+            let Files { certificate, key } = Files::of(out, name);
+            format!("made  {}  {}\n", certificate.display(), key.display())
+        });
+        terminal.print(&lines.collect::<String>())?;
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A certificate and its key.
+struct Files {
+    certificate: PathBuf,
+    key: PathBuf,
+}
+
+impl Files {
+    fn of(directory: &Path, name: &str) -> Files {
+        Files { certificate: directory.join(format!("{name}.crt")), key: directory.join(format!("{name}.key")) }
+    }
+
+    /// Whether they are there, both of them.
+    fn are_there(&self) -> Result<bool, Failure> {
+        match (self.certificate.exists(), self.key.exists()) {
+            (true, true) => Ok(true),
+            (false, false) => Ok(false),
+            (true, false) => Err(Failure::Failed(format!(
+                "{} is there, but not its key {}: nothing was made; work where the keys are",
+                self.certificate.display(),
+                self.key.display()
+            ))),
+            (false, true) => Err(Failure::Failed(format!(
+                "{} is there without its certificate: nothing was made; remove it, if nothing uses it",
+                self.key.display()
+            ))),
+        }
+    }
+
+    fn write(&self, certificate: &str, key: &KeyPair) -> Result<(), Failure> {
+        create(&self.key, 0o600, &key.serialize_pem())?;
+        create(&self.certificate, 0o644, certificate)
+    }
+
+    fn read_key(&self) -> Result<KeyPair, Failure> {
+        let text = std::fs::read_to_string(&self.key).map_err(|error| failed(&self.key, &error))?;
+        KeyPair::from_pem(&text).map_err(|error| failed(&self.key, &error))
+    }
+}
+
+/// Writes a file that does not exist.
+fn create(path: &Path, mode: u32, text: &str) -> Result<(), Failure> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, mode);
+    let written = options.open(path).and_then(|mut file| {
+        file.write_all(text.as_bytes())?;
+        file.sync_all()
+    });
+    written.map_err(|error| failed(path, &error))
+}
+
+fn failed(path: &Path, why: &dyn std::fmt::Display) -> Failure {
+    Failure::Failed(format!("{}: {why}", path.display()))
+}
+
+fn this_year() -> i32 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    1970 + (since.as_secs() / 31_556_952) as i32
+}
+
+/// What certificates have in common: from before today, so that clocks may differ, for so many years.
+fn params(name: &str, years: i32) -> CertificateParams {
+    let mut params = CertificateParams::default();
+    params.distinguished_name.push(DnType::CommonName, name);
+    params.not_before = date_time_ymd(this_year() - 1, 1, 1);
+    params.not_after = date_time_ymd(this_year() + years, 12, 31);
+    params
+}
+
+fn authority_params() -> CertificateParams {
+    let mut params = params(AUTHORITY, 2 * YEARS);
+    params.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    params.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    params
+}
+
+/// A node's certificate: for clients by its hosts, and for members by the name that they have in common.
+fn node_params(name: &str, hosts: &[String]) -> Result<CertificateParams, rcgen::Error> {
+    let local = ["localhost", "127.0.0.1", "::1", MEMBER_NAME].map(String::from);
+    let mut names: Vec<String> = hosts.iter().cloned().chain(local).collect();
+    names.sort();
+    names.dedup();
+    let mut params = params(name, YEARS);
+    params.subject_alt_names = CertificateParams::new(names)?.subject_alt_names;
+    params.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    params.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth, ExtendedKeyUsagePurpose::ClientAuth];
+    params.use_authority_key_identifier_extension = true;
+    Ok(params)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_node_has_a_plain_name_and_hosts_without_ports() {
+        let hosts = vec!["10.0.0.1".into(), "::1".into(), "node1.example.org".into()];
+        let read = node("node1=10.0.0.1,::1,node1.example.org");
+        assert_eq!(read, Ok(NewNode { name: "node1".into(), hosts }));
+        for text in ["node1", "node1=", "=10.0.0.1", "../x=10.0.0.1", "ca=10.0.0.1", "node1=10.0.0.1:7420", ".=a"] {
+            assert!(node(text).is_err(), "{text}");
+        }
+    }
+}
