@@ -10,3 +10,4 @@ pub mod machine;
 pub mod node;
 pub mod raft;
 pub mod service;
+mod switches;

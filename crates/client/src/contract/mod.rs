@@ -280,6 +280,15 @@ pub struct Status {
     pub members: Vec<Member>,
 }
 
+/// What a node has become.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Digest {
+    /// The number of the last command that it has applied.
+    pub applied: u64,
+    /// The same on all nodes that have applied as many: 16 hexadecimal digits.
+    pub digest: String,
+}
+
 /// A member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Member {

@@ -60,6 +60,7 @@ pub fn routes<E: Engine + Cluster>(service: Arc<Service<E>>) -> Router {
         .route("/v1/events", get(events::all::<E>))
         .route("/v1/stream", get(stream::open::<E>))
         .route("/v1/status", get(status::status::<E>))
+        .route("/v1/digest", get(status::digest::<E>))
         .route("/v1/members", get(status::members::<E>).post(status::add_member::<E>))
         .route("/v1/members/{node}", axum::routing::delete(status::remove_member::<E>))
         .route("/healthz", get(status::alive))

@@ -3,7 +3,7 @@
 use axum::Json;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
-use quorate_client::contract::{AddMember, Member, Problem, ProblemKind, Status};
+use quorate_client::contract::{AddMember, Digest, Member, Problem, ProblemKind, Status};
 
 use super::body::Body;
 use super::{Api, Failure, soon};
@@ -44,6 +44,13 @@ pub(super) async fn status<E: Engine + Cluster>(State(api): State<Api<E>>) -> Js
         locks,
         members: engine.members().into_iter().map(shown).collect(),
     })
+}
+
+/// What this node has become, in one number: all that have applied as much have become the same.
+pub(super) async fn digest<E: Engine>(State(api): State<Api<E>>) -> Json<Digest> {
+    // The number of the last command does not change while the machine is looked at.
+    let (applied, digest) = api.service.look(|machine| (api.service.index(), machine.digest()));
+    Json(Digest { applied, digest: format!("{digest:016x}") })
 }
 
 pub(super) async fn members<E: Engine + Cluster>(State(api): State<Api<E>>) -> Result<Json<Vec<Member>>, Failure> {

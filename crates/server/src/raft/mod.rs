@@ -25,7 +25,6 @@ mod serve;
 mod settings;
 mod state;
 mod status;
-mod switches;
 #[cfg(test)]
 mod tests;
 mod types;
