@@ -14,7 +14,7 @@ use hyper::upgrade::Upgraded;
 use hyper::{Request as HttpRequest, StatusCode, header};
 use hyper_util::rt::TokioIo;
 use tokio::net::TcpStream;
-use tokio::sync::{mpsc, oneshot};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::time::{sleep, timeout};
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
@@ -23,7 +23,7 @@ use crate::contract::stream::{Answer, Ask, LONGEST_FRAME, MOST_PENDING, PROTOCOL
 use crate::contract::{Problem, ProblemKind};
 
 /// How long to wait for a node to accept a stream.
-const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 /// How long to wait before trying the nodes again: from, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_millis(500));
 
@@ -31,6 +31,8 @@ const PAUSES: (Duration, Duration) = (Duration::from_millis(20), Duration::from_
 #[derive(Clone, Debug)]
 pub(crate) struct Connection {
     asks: mpsc::Sender<Pending>,
+    /// The node that is spoken with is too slow.
+    doubts: Arc<Notify>,
 }
 
 #[derive(Debug)]
@@ -43,8 +45,14 @@ impl Connection {
     /// A stream to one of these nodes, for as long as anybody has a handle on it.
     pub(crate) fn start(nodes: Arc<[String]>) -> Connection {
         let (asks, receiver) = mpsc::channel(MOST_PENDING);
-        tokio::spawn(run(nodes, receiver));
-        Connection { asks }
+        let doubts = Arc::default();
+        tokio::spawn(run(nodes, receiver, Arc::clone(&doubts)));
+        Connection { asks, doubts }
+    }
+
+    /// Goes on with another node: this one stands still, or the network loses what it says without telling.
+    pub(crate) fn leave_node(&self) {
+        self.doubts.notify_waiters();
     }
 
     /// Asks, and waits for the answer as long as it takes.
@@ -59,7 +67,7 @@ impl Connection {
 
 type Stream = Framed<TokioIo<Upgraded>, LengthDelimitedCodec>;
 
-async fn run(nodes: Arc<[String]>, mut asks: mpsc::Receiver<Pending>) {
+async fn run(nodes: Arc<[String]>, mut asks: mpsc::Receiver<Pending>, doubts: Arc<Notify>) {
     let mut pending: BTreeMap<u64, Pending> = BTreeMap::new();
     let (mut next_number, mut next_node, mut pause) = (1, 0, PAUSES.0);
     loop {
@@ -68,8 +76,10 @@ async fn run(nodes: Arc<[String]>, mut asks: mpsc::Receiver<Pending>) {
         let stream = timeout(CONNECT_PATIENCE, connect(node)).await.ok().flatten();
         if let Some(stream) = stream {
             pause = PAUSES.0;
-            if converse(stream, &mut asks, &mut pending, &mut next_number).await.is_none() {
-                return;
+            let conversation = converse(stream, &mut asks, &mut pending, &mut next_number);
+            tokio::select! {
+                ended = conversation => if ended.is_none() { return },
+                () = doubts.notified() => {}
             }
         } else if next_node.is_multiple_of(nodes.len()) {
             sleep(pause).await;

@@ -197,7 +197,9 @@ async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch:
         sleep(pause.min(until.left())).await;
         let sent = Moment::now();
         // The clock that counts suspension decides, whatever the timer says.
-        match timeout(until.left(), connection.ask(Request::Renew { session })).await {
+        let left = until.left();
+        let answer = timeout(left.min(ttl / 6), connection.ask(Request::Renew { session })).await;
+        match answer {
             Ok(Ok(Reply::Renewed { ttl_ms })) => {
                 let renewed = sent.plus(reliable(Duration::from_millis(ttl_ms)));
                 if until.left().is_zero() {
@@ -209,7 +211,12 @@ async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch:
             Ok(Ok(_)) => return end(&state, "a node does not speak this version's language"),
             Ok(Err(error)) if error.kind() == Some(ProblemKind::NoSession) => return end(&state, "it has expired"),
             Ok(Err(_)) => pause = ttl / 20,
-            Err(_) => return end(&state, "it could not be renewed in time"),
+            Err(_) if until.left().is_zero() => return end(&state, "it could not be renewed in time"),
+            Err(_) => {
+                // There is time left to ask another node.
+                connection.leave_node();
+                pause = Duration::ZERO;
+            }
         }
     }
 }
