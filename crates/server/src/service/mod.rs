@@ -354,10 +354,21 @@ impl<E: Engine> Service<E> {
         let mut leadership = self.engine.leadership();
         loop {
             let now = *leadership.borrow_and_update();
-            let answer = match now.leader {
-                _ if now.is_here => timeout_at(deadline.into(), self.answer(question.clone())).await,
-                Some(leader) => timeout_at(deadline.into(), forward::ask(&self.engine, leader, question)).await,
-                None => Ok(Err(Unavailable::Elsewhere { leader: None })),
+            let asked = async {
+                match now.leader {
+                    _ if now.is_here => self.answer(question.clone()).await,
+                    Some(leader) => forward::ask(&self.engine, leader, question).await,
+                    None => Err(Unavailable::Elsewhere { leader: None }),
+                }
+            };
+            let mut news = leadership.clone();
+            let answer = tokio::select! {
+                biased;
+                answer = timeout_at(deadline.into(), asked) => answer,
+                // Whoever was asked may be cut off, and would not say so.
+                _ = news.wait_for(|news| news.leader.is_some() && news.leader != now.leader) => {
+                    Ok(Err(Unavailable::Unknown))
+                }
             };
             match answer {
                 Ok(Ok(answer)) => return Ok(answer),
