@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -38,7 +38,20 @@ pub(crate) struct Connection {
 #[derive(Debug)]
 struct Pending {
     request: Request,
+    since: Instant,
     reply: oneshot::Sender<Result<Reply, Trouble>>,
+}
+
+impl Pending {
+    /// The request as it is asked again: what has been waited for already is not waited for once more.
+    fn again(&self) -> Request {
+        let mut request = self.request.clone();
+        if let Request::Acquire { wait_ms: Some(wait_ms), .. } = &mut request {
+            let waited_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            *wait_ms = wait_ms.saturating_sub(waited_ms);
+        }
+        request
+    }
 }
 
 impl Connection {
@@ -59,7 +72,10 @@ impl Connection {
     pub(crate) async fn ask(&self, request: Request) -> Result<Reply, Error> {
         let (reply, answer) = oneshot::channel();
         let over = |_| Error::SessionOver("its stream has ended".into());
-        self.asks.send(Pending { request, reply }).await.map_err(|error| over(error.to_string()))?;
+        self.asks
+            .send(Pending { request, since: Instant::now(), reply })
+            .await
+            .map_err(|error| over(error.to_string()))?;
         let answer = answer.await.map_err(|error| over(error.to_string()))?;
         answer.map_err(|Trouble { kind, detail }| Problem::new(kind, detail).into())
     }
@@ -100,7 +116,7 @@ async fn converse(
     next_number: &mut u64,
 ) -> Option<()> {
     for (&number, one) in pending.iter() {
-        if !send(&mut stream, number, &one.request).await {
+        if !send(&mut stream, number, one.again()).await {
             return Some(());
         }
     }
@@ -113,7 +129,7 @@ async fn converse(
                 };
                 let number = *next_number;
                 *next_number += 1;
-                let sent = send(&mut stream, number, &one.request).await;
+                let sent = send(&mut stream, number, one.request.clone()).await;
                 pending.insert(number, one);
                 if !sent {
                     return Some(());
@@ -137,8 +153,8 @@ async fn drain(mut stream: Stream, pending: &mut BTreeMap<u64, Pending>) -> Opti
     None
 }
 
-async fn send(stream: &mut Stream, number: u64, request: &Request) -> bool {
-    let Ok(frame) = postcard::to_allocvec(&Ask { number, request: request.clone() }) else { return false };
+async fn send(stream: &mut Stream, number: u64, request: Request) -> bool {
+    let Ok(frame) = postcard::to_allocvec(&Ask { number, request }) else { return false };
     stream.send(Bytes::from(frame)).await.is_ok()
 }
 
@@ -173,4 +189,22 @@ async fn connect(node: &str) -> Option<Stream> {
     let upgraded = hyper::upgrade::on(response).await.ok()?;
     let codec = LengthDelimitedCodec::builder().max_frame_length(LONGEST_FRAME).new_codec();
     Some(Framed::new(TokioIo::new(upgraded), codec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Mode;
+    use crate::contract::stream::Subject;
+
+    #[test]
+    fn what_was_waited_for_at_one_node_is_not_waited_for_again_at_the_next() {
+        let subject = Subject { election: false, name: "a".into() };
+        let (session, request, mode, delay_ms, value) = (1, 1, Mode::Exclusive, 0, Vec::new());
+        let asked = |wait_ms| Request::Acquire { session, request, subject, mode, wait_ms, delay_ms, value };
+        let since = Instant::now().checked_sub(Duration::from_secs(3)).expect("the clock has run for three seconds");
+        let (reply, _) = oneshot::channel();
+        let pending = Pending { request: asked(Some(2000)), since, reply };
+        assert!(matches!(pending.again(), Request::Acquire { wait_ms: Some(0), .. }));
+    }
 }
