@@ -1,5 +1,6 @@
 //! What goes wrong, by chance: each fault is done, lasts for a while, and is undone.
 
+use std::path::Path;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -149,6 +150,23 @@ impl Stage<'_> {
             signal(worker, Signal::CONT);
         }
     }
+}
+
+/// Kills the leader of a cluster on which nothing else goes on, again and again, and says how long each time nobody was
+/// granted anything.
+pub(crate) fn time_failovers(directory: &Path, count: usize) -> Vec<Duration> {
+    let mut cluster = Cluster::start(directory, &[]);
+    let fail = |_| {
+        let leader = cluster.leader();
+        let began = Instant::now();
+        cluster.kill(&[leader]);
+        let others: Vec<_> = (1..=NODES).filter(|node| *node != leader).collect();
+        let failover = time_to_grant(&others, began);
+        cluster.start_all();
+        cluster.compare_digests().expect("replicas that have applied the same are the same");
+        failover
+    };
+    (0..count).map(fail).collect()
 }
 
 /// Asks these nodes for locks of their own until one is granted, and says how long that took.

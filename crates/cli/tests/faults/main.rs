@@ -57,7 +57,7 @@ fn outside(arguments: &[&str]) -> ExitCode {
     if arguments.iter().any(|argument| !argument.starts_with('-') && !"faults".contains(argument))
         && !matches!(arguments[0], "long" | "load" | "figures")
     {
-        // Somebody runs other tests, by their name.
+        println!("faults: left out, as other tests are asked for: {arguments:?}");
         return ExitCode::SUCCESS;
     }
     if let Some(obstacle) = network::obstacle() {
@@ -95,7 +95,7 @@ fn act(directory: &Path, arguments: &[&str]) -> ExitCode {
             figures::print(&directory.join("figures"));
             true
         }
-        ["long", _, seed] => random_run(&mut network, directory, seed.parse().expect("a seed"), 22, &mut Vec::new()),
+        ["long", _, seed] => random_run(&mut network, directory, seed.parse().expect("a seed"), 2 * faults::ALL.len()),
         _ => short(&mut network, directory),
     };
     println!("took      {:.0?}", began.elapsed());
@@ -104,31 +104,30 @@ fn act(directory: &Path, arguments: &[&str]) -> ExitCode {
 
 fn short(network: &mut Network, directory: &Path) -> bool {
     proofs::prove(network, &directory.join("proof"));
-    let mut failovers = Vec::new();
-    let is_well = SEEDS.iter().all(|&seed| random_run(network, directory, seed, faults::ALL.len(), &mut failovers));
-    summarize(&mut failovers);
-    is_well
+    print_failovers(directory, 3);
+    SEEDS.iter().all(|&seed| random_run(network, directory, seed, faults::ALL.len()))
 }
 
 fn long(network: &mut Network, directory: &Path, until: Instant) -> bool {
-    let mut failovers = Vec::new();
+    print_failovers(directory, 20);
     let mut is_well = true;
     while is_well && Instant::now() < until {
-        let seed = history::now();
-        is_well = random_run(network, directory, seed, 22, &mut failovers);
+        is_well = random_run(network, directory, history::now(), 2 * faults::ALL.len());
     }
-    summarize(&mut failovers);
     is_well
 }
 
-/// One run by chance. Says whether nothing was wrong, and adds the times of failovers.
-fn random_run(
-    network: &mut Network,
-    directory: &Path,
-    seed: u64,
-    faults: usize,
-    failovers: &mut Vec<Duration>,
-) -> bool {
+fn print_failovers(directory: &Path, count: usize) {
+    let mut failovers = faults::time_failovers(&directory.join("failover"), count);
+    failovers.sort();
+    let (median, longest) = (failovers[failovers.len() / 2], failovers[failovers.len() - 1]);
+    println!(
+        "failover  from the kill of the leader to the next grant, {count} times: median {median:.2?}, longest {longest:.2?}"
+    );
+}
+
+/// One run by chance. Says whether nothing was wrong.
+fn random_run(network: &mut Network, directory: &Path, seed: u64, faults: usize) -> bool {
     println!("seed      {seed}, {faults} faults");
     let plan = Plan { seed, faults, only: None, switches: Vec::new(), ignores_expiry: false };
     let Outcome { judgement, seen, in_order } = run(&plan, network, &directory.join(format!("seed-{seed}")));
@@ -142,8 +141,6 @@ fn random_run(
             seen.terms
         );
     }
-    failovers
-        .extend(seen.iter().filter(|seen| seen.fault == faults::Fault::KillLeader).filter_map(|seen| seen.failover));
     println!(
         "          {} grants, {} looks, {} unknown, {} late writes refused, {in_order} grants in the order of the log",
         judgement.grants, judgement.looks, judgement.unknown, judgement.refused
@@ -152,12 +149,4 @@ fn random_run(
         println!("WRONG     {complaint}");
     }
     judgement.complaints.is_empty() && judgement.grants > 0 && in_order > 0
-}
-
-fn summarize(failovers: &mut [Duration]) {
-    failovers.sort();
-    if let Some(longest) = failovers.last() {
-        let median = failovers[failovers.len() / 2];
-        println!("failover  from the kill of the leader to the next grant: median {median:.2?}, longest {longest:.2?}");
-    }
 }

@@ -113,11 +113,10 @@ fn told_late(directory: &Path, switches: &[&'static str]) -> Vec<String> {
     let (first, late, next) = (session(leader, 60_000), session(leader, 1000), session(leader, 60_000));
     campaign(leader, &first).expect("nobody else campaigns");
     let late_operation = script.invoke("late");
-    let (of_late, of_next) = (late.clone(), next.clone());
-    let told_late = std::thread::spawn(move || campaign(follower, &of_late));
+    let told_late = std::thread::spawn(move || campaign(follower, &late));
     eventually("the first candidate in line", || (waiting()? == 1).then_some(()));
     let next_operation = script.invoke("next");
-    let told_next = std::thread::spawn(move || campaign(leader, &of_next));
+    let told_next = std::thread::spawn(move || campaign(leader, &next));
     eventually("the second candidate in line", || (waiting()? == 2).then_some(()));
     cluster.pause(follower);
     let resign = json!({ "session": first });

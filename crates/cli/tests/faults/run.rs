@@ -47,11 +47,11 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts two processes: the sessions of the second last for a second only, so that it can be paused for longer.
+    /// Starts two processes: the sessions of the second last for less than a second, so that it can be paused for longer.
     fn start(plan: &Plan, directory: &Path) -> Workers {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let (mut children, mut readers) = (Vec::new(), Vec::new());
-        for (number, ttl_ms, clients, plain_clients, lookers) in [(1, 5000, 4, 2, 2), (2, 1000, 2, 2, 0)] {
+        for (number, ttl_ms, clients, plain_clients, lookers) in [(1, 4000, 4, 2, 2), (2, 800, 2, 2, 0)] {
             let (seed, ignores_expiry) = (plan.seed, plan.ignores_expiry);
             let (nodes, directory) = (addresses(), directory.to_path_buf());
             let orders =
@@ -97,8 +97,8 @@ pub(crate) fn run(plan: &Plan, network: &mut Network, directory: &Path) -> Outco
     let faults = plan.only.clone().unwrap_or_else(|| schedule(&mut chance, plan.faults));
     let mut seen = Vec::new();
     for fault in faults {
-        std::thread::sleep(Duration::from_millis(300 + chance.below(500)));
-        let lasting = Duration::from_millis(1500 + chance.below(1000));
+        std::thread::sleep(Duration::from_millis(200 + chance.below(500)));
+        let lasting = Duration::from_millis(1200 + chance.below(800));
         let mut stage = Stage { cluster: &mut cluster, network, workers: &workers.children };
         seen.push(stage.suffer(fault, lasting));
     }

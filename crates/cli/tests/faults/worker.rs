@@ -131,8 +131,10 @@ async fn client(office: Arc<Office>, number: u64, mut chance: Chance) {
             Err(_) => sleep(Duration::from_millis(100)).await,
             Ok(session) => {
                 while !office.is_stopping() && round(&office, &session, &who, Wish::by(&mut chance)).await {}
-                // In the background, as most programs do.
-                drop(session);
+                if office.is_stopping() {
+                    // Whoever is left waits no longer than it must. If this is not heard, the session expires.
+                    let _ = timeout(Duration::from_secs(1), session.close()).await;
+                }
             }
         }
     }

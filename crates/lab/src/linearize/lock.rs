@@ -200,7 +200,7 @@ mod tests {
             answered: None,
         };
         assert!(holds(&[unknown.clone(), look([], 5), look([(1, 7)], 10), end(1, 0), exclusive(2, 9, 20, 21)]));
-        assert!(!holds(&[unknown.clone(), look([(1, 7)], 10), end(1, 0), look([], 12), look([(1, 7)], 14)]));
+        assert!(!holds(&[unknown, look([(1, 7)], 10), end(1, 0), look([], 12), look([(1, 7)], 14)]));
         assert!(holds(&[exclusive(1, 3, 0, 2), release(1, 5, None), look([(1, 3)], 10), exclusive(2, 4, 20, 21)]));
         assert!(!holds(&[exclusive(1, 3, 0, 2), release(1, 5, None), exclusive(2, 4, 20, 21), look([(1, 3)], 30)]));
     }
