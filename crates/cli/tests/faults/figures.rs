@@ -137,16 +137,17 @@ fn open_sessions(node: &str, count: usize) {
     let open = || -> std::io::Result<()> {
         let mut stream = BufReader::new(TcpStream::connect(node)?);
         let body = format!("{{\"ttl\": \"{}s\", \"label\": \"one of many\"}}", TTL.as_secs());
+        let length = body.len();
+        // In one piece: the system would let the second one wait for the other side.
+        let request = format!("POST /v1/sessions HTTP/1.1\r\nHost: {node}\r\nContent-Length: {length}\r\n\r\n{body}");
         for _ in 0..count / CONNECTIONS {
-            let length = body.len();
-            write!(
-                stream.get_mut(),
-                "POST /v1/sessions HTTP/1.1\r\nHost: {node}\r\nContent-Length: {length}\r\n\r\n{body}"
-            )?;
+            stream.get_mut().write_all(request.as_bytes())?;
             let (mut line, mut length) = (String::new(), 0);
             while line != "\r\n" {
                 line.clear();
-                stream.read_line(&mut line)?;
+                if stream.read_line(&mut line)? == 0 {
+                    return Err(std::io::ErrorKind::UnexpectedEof.into());
+                }
                 let value = line.to_ascii_lowercase().strip_prefix("content-length:").map(|value| value.trim().parse());
                 length = value.and_then(Result::ok).unwrap_or(length);
             }

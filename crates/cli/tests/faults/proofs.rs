@@ -17,6 +17,9 @@ use crate::run::{Plan, run};
 /// How long to wait for an answer that must come.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// So much of a complaint is shown.
+const LONGEST: usize = 120;
+
 /// Shows that every bug is found, and that nothing is found where there is none.
 pub(crate) fn prove(network: &mut Network, directory: &Path) {
     order::prove();
@@ -48,7 +51,8 @@ pub(crate) fn prove(network: &mut Network, directory: &Path) {
 fn report(bug: &str, complaints: &[String]) {
     let shortest = complaints.iter().min_by_key(|complaint| complaint.len());
     let shortest = shortest.unwrap_or_else(|| panic!("the harness does not notice {bug}"));
-    println!("found     {bug}: {}", shortest.lines().next().unwrap_or_default());
+    let told: String = shortest.lines().next().unwrap_or_default().chars().take(LONGEST).collect();
+    println!("found     {bug}: {told}");
 }
 
 /// A conversation that is written down as it happens, by hand.
