@@ -219,7 +219,10 @@ impl<E: Engine> Service<E> {
     async fn granted(&self, ticket: &mut Ticket, place: Place) -> Result<Fence, ServiceError> {
         tokio::select! {
             biased;
-            fence = self.granted_elsewhere(&place) => Ok(fence),
+            // What the leader said may have waited here while this node stood still.
+            fence = self.granted_elsewhere(&place) => {
+                self.look_again(place.session, &place.name, fence).await.map(|()| fence)
+            }
             fate = ticket.fate(place.index) => match fate {
                 Fate::Granted(fence) => self.look_again(place.session, &place.name, fence).await.map(|()| fence),
                 Fate::Gone(departure) => Err(ServiceError::Gone(departure.into())),
