@@ -4,7 +4,8 @@
 //! of their own, and do their work once.
 
 use std::collections::BTreeMap;
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::{SinkExt, StreamExt};
@@ -12,7 +13,7 @@ use http_body_util::{BodyExt, Empty, Limited};
 use hyper::upgrade::Upgraded;
 use hyper::{StatusCode, header};
 use hyper_util::rt::TokioIo;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::time::{sleep, timeout};
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
@@ -32,12 +33,27 @@ pub(crate) struct Connection {
     asks: mpsc::Sender<Pending>,
     /// Why there was no stream when there was last none.
     trouble: watch::Receiver<String>,
+    /// The node that is spoken with is too slow.
+    doubts: Arc<Notify>,
 }
 
 #[derive(Debug)]
 struct Pending {
     request: Request,
+    since: Instant,
     reply: oneshot::Sender<Result<Reply, Trouble>>,
+}
+
+impl Pending {
+    /// The request as it is asked again: what has been waited for already is not waited for once more.
+    fn again(&self) -> Request {
+        let mut request = self.request.clone();
+        if let Request::Acquire { wait_ms: Some(wait_ms), .. } = &mut request {
+            let waited_ms = u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX);
+            *wait_ms = wait_ms.saturating_sub(waited_ms);
+        }
+        request
+    }
 }
 
 impl Connection {
@@ -45,8 +61,9 @@ impl Connection {
     pub(crate) fn start(client: &Client) -> Connection {
         let (asks, receiver) = mpsc::channel(MOST_PENDING);
         let (tell, trouble) = watch::channel("no answer in time".to_string());
-        tokio::spawn(run(client.clone(), receiver, tell));
-        Connection { asks, trouble }
+        let doubts = Arc::default();
+        tokio::spawn(run(client.clone(), receiver, tell, Arc::clone(&doubts)));
+        Connection { asks, trouble, doubts }
     }
 
     /// Why there is no answer, as far as is known.
@@ -54,11 +71,19 @@ impl Connection {
         self.trouble.borrow().clone()
     }
 
+    /// Goes on with another node: this one stands still, or the network loses what it says without telling.
+    pub(crate) fn leave_node(&self) {
+        self.doubts.notify_waiters();
+    }
+
     /// Asks, and waits for the answer as long as it takes.
     pub(crate) async fn ask(&self, request: Request) -> Result<Reply, Error> {
         let (reply, answer) = oneshot::channel();
         let over = |_| Error::SessionOver("its stream has ended".into());
-        self.asks.send(Pending { request, reply }).await.map_err(|error| over(error.to_string()))?;
+        self.asks
+            .send(Pending { request, since: Instant::now(), reply })
+            .await
+            .map_err(|error| over(error.to_string()))?;
         let answer = answer.await.map_err(|error| over(error.to_string()))?;
         answer.map_err(|Trouble { kind, detail }| Problem::new(kind, detail).into())
     }
@@ -66,7 +91,7 @@ impl Connection {
 
 type Stream = Framed<TokioIo<Upgraded>, LengthDelimitedCodec>;
 
-async fn run(client: Client, mut asks: mpsc::Receiver<Pending>, tell: watch::Sender<String>) {
+async fn run(client: Client, mut asks: mpsc::Receiver<Pending>, tell: watch::Sender<String>, doubts: Arc<Notify>) {
     let nodes = &client.nodes;
     let mut pending: BTreeMap<u64, Pending> = BTreeMap::new();
     let (mut next_number, mut next_node, mut pause) = (1, 0, PAUSES.0);
@@ -76,8 +101,10 @@ async fn run(client: Client, mut asks: mpsc::Receiver<Pending>, tell: watch::Sen
         match connect(&client.dialer, node).await {
             Ok(stream) => {
                 pause = PAUSES.0;
-                if converse(stream, &mut asks, &mut pending, &mut next_number).await.is_none() {
-                    return;
+                let conversation = converse(stream, &mut asks, &mut pending, &mut next_number);
+                tokio::select! {
+                    ended = conversation => if ended.is_none() { return },
+                    () = doubts.notified() => {}
                 }
             }
             Err(NoStream { why, refused }) => {
@@ -106,7 +133,7 @@ async fn converse(
     next_number: &mut u64,
 ) -> Option<()> {
     for (&number, one) in pending.iter() {
-        if !send(&mut stream, number, &one.request).await {
+        if !send(&mut stream, number, one.again()).await {
             return Some(());
         }
     }
@@ -119,7 +146,7 @@ async fn converse(
                 };
                 let number = *next_number;
                 *next_number += 1;
-                let sent = send(&mut stream, number, &one.request).await;
+                let sent = send(&mut stream, number, one.request.clone()).await;
                 pending.insert(number, one);
                 if !sent {
                     return Some(());
@@ -143,8 +170,8 @@ async fn drain(mut stream: Stream, pending: &mut BTreeMap<u64, Pending>) -> Opti
     None
 }
 
-async fn send(stream: &mut Stream, number: u64, request: &Request) -> bool {
-    let Ok(frame) = postcard::to_allocvec(&Ask { number, request: request.clone() }) else { return false };
+async fn send(stream: &mut Stream, number: u64, request: Request) -> bool {
+    let Ok(frame) = postcard::to_allocvec(&Ask { number, request }) else { return false };
     stream.send(Bytes::from(frame)).await.is_ok()
 }
 
@@ -217,4 +244,22 @@ async fn upgrade(dialer: &Dialer, node: &Endpoint, wire: Box<dyn Wire>) -> Resul
     let upgraded = hyper::upgrade::on(response).await.map_err(failed)?;
     let codec = LengthDelimitedCodec::builder().max_frame_length(LONGEST_FRAME).new_codec();
     Ok(Framed::new(TokioIo::new(upgraded), codec))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::contract::Mode;
+    use crate::contract::stream::Subject;
+
+    #[test]
+    fn what_was_waited_for_at_one_node_is_not_waited_for_again_at_the_next() {
+        let subject = Subject { election: false, name: "a".into() };
+        let (session, request, mode, delay_ms, value) = (1, 1, Mode::Exclusive, 0, Vec::new());
+        let asked = |wait_ms| Request::Acquire { session, request, subject, mode, wait_ms, delay_ms, value };
+        let since = Instant::now().checked_sub(Duration::from_secs(3)).expect("the clock has run for three seconds");
+        let (reply, _) = oneshot::channel();
+        let pending = Pending { request: asked(Some(2000)), since, reply };
+        assert!(matches!(pending.again(), Request::Acquire { wait_ms: Some(0), .. }));
+    }
 }

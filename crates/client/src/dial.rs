@@ -12,7 +12,7 @@ use tokio::time::timeout;
 use crate::Error;
 
 /// How long to wait for a node to accept a connection.
-pub(crate) const CONNECT_PATIENCE: Duration = Duration::from_secs(2);
+pub(crate) const CONNECT_PATIENCE: Duration = Duration::from_secs(1);
 
 /// A connection, encrypted or not.
 pub(crate) trait Wire: AsyncRead + AsyncWrite + Send + Unpin {}

@@ -12,7 +12,7 @@ use crate::contract::{Mode, Problem, ProblemKind};
 use crate::session::{Inner, Session, not_understood};
 
 /// How soon to ask again after a failure that may pass.
-const AGAIN: Duration = Duration::from_millis(50);
+pub(crate) const AGAIN: Duration = Duration::from_millis(50);
 
 /// A lock, or leadership, to be asked for.
 #[derive(Clone, Debug)]
@@ -128,7 +128,7 @@ async fn insist(session: &Inner, ask: impl Fn() -> Request) -> Result<Reply, Err
     }
 }
 
-fn may_pass(problem: &Problem) -> bool {
+pub(crate) fn may_pass(problem: &Problem) -> bool {
     use ProblemKind::{NoLeader, Overloaded, Stopping, Unknown};
     matches!(problem.kind, NoLeader | Overloaded | Stopping | Unknown)
 }

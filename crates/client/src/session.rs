@@ -14,7 +14,7 @@ use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::contract::ProblemKind;
 use crate::contract::stream::{Reply, Request, Subject};
-use crate::guard::LockRequest;
+use crate::guard::{AGAIN, LockRequest, may_pass};
 use crate::{Client, Error};
 
 /// Clocks may drift apart by so much: one part in fifty of the time to live is not relied upon.
@@ -55,12 +55,22 @@ impl Session {
         client.check()?;
         let connection = Connection::start(&client);
         let ttl_ms = ttl.as_millis() as u64;
-        let sent = Moment::now();
-        let opened = timeout(client.patience, connection.ask(Request::Open { ttl_ms, label })).await;
-        let id = match opened {
-            Ok(Ok(Reply::Opened { session })) => session,
-            Ok(Ok(other)) => return Err(not_understood(&other)),
-            Ok(Err(error)) => return Err(error),
+        // One that was opened unheard is of no use to anybody, and expires.
+        let opening = async {
+            loop {
+                let sent = Moment::now();
+                let asked = connection.ask(Request::Open { ttl_ms, label: label.clone() });
+                match timeout(client.patience / 4, asked).await {
+                    Err(_) => connection.leave_node(),
+                    Ok(Err(Error::Problem(problem))) if may_pass(&problem) => sleep(AGAIN).await,
+                    Ok(opened) => return (sent, opened),
+                }
+            }
+        };
+        let (sent, id) = match timeout(client.patience, opening).await {
+            Ok((sent, Ok(Reply::Opened { session }))) => (sent, session),
+            Ok((_, Ok(other))) => return Err(not_understood(&other)),
+            Ok((_, Err(error))) => return Err(error),
             Err(_) => {
                 let tried = client.nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
                 return Err(Error::Unreachable { tried, why: connection.trouble() });
@@ -187,9 +197,12 @@ fn reliable(ttl: Duration) -> Duration {
     ttl - ttl / MARGIN
 }
 
+/// A node is given so long to answer a renewal, or a sixth of the time to live if that is more.
+const SHORTEST_PATIENCE: Duration = Duration::from_millis(500);
+
 /// Renews at a third of the time to live, for as long as that succeeds in time.
 async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch::Sender<State>) {
-    let mut pause = ttl / 3;
+    let (mut pause, patience) = (ttl / 3, SHORTEST_PATIENCE.max(ttl / 6));
     loop {
         let until = match &*state.borrow() {
             State::Valid(until) => *until,
@@ -198,7 +211,9 @@ async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch:
         sleep(pause.min(until.left())).await;
         let sent = Moment::now();
         // The clock that counts suspension decides, whatever the timer says.
-        match timeout(until.left(), connection.ask(Request::Renew { session })).await {
+        let left = until.left();
+        let answer = timeout(left.min(patience), connection.ask(Request::Renew { session })).await;
+        match answer {
             Ok(Ok(Reply::Renewed { ttl_ms })) => {
                 let renewed = sent.plus(reliable(Duration::from_millis(ttl_ms)));
                 if until.left().is_zero() {
@@ -210,7 +225,12 @@ async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch:
             Ok(Ok(_)) => return end(&state, "a node does not speak this version's language"),
             Ok(Err(error)) if error.kind() == Some(ProblemKind::NoSession) => return end(&state, "it has expired"),
             Ok(Err(_)) => pause = ttl / 20,
-            Err(_) => return end(&state, "it could not be renewed in time"),
+            Err(_) if until.left().is_zero() => return end(&state, "it could not be renewed in time"),
+            Err(_) => {
+                // There is time left to ask another node.
+                connection.leave_node();
+                pause = Duration::ZERO;
+            }
         }
     }
 }

@@ -13,4 +13,5 @@ pub mod machine;
 pub mod node;
 pub mod raft;
 pub mod service;
+mod switches;
 pub mod telemetry;

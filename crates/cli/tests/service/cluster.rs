@@ -4,7 +4,7 @@ use std::net::TcpListener;
 
 use serde_json::Value;
 
-use crate::support::{Directory, Served, eventually, try_request};
+use crate::support::{Directory, Served, eventually, quorate, try_request};
 
 struct Cluster {
     directory: Directory,
@@ -96,4 +96,19 @@ fn two_of_three_are_needed_and_enough() {
     cluster.start_node(leader);
     let lock = cluster.insist("GET", "/v1/locks/a", "");
     assert_eq!(lock["holders"][0]["fence"], grant["fence"], "{lock}");
+}
+
+#[test]
+fn a_lock_outlives_the_node_that_its_client_speaks_with() {
+    let cluster = Cluster::start(3);
+    let spoken_with = (cluster.leader() + 1) % 3;
+    let endpoints: Vec<_> = (0..3).map(|next| cluster.addresses[(spoken_with + next) % 3].clone()).collect();
+    let run =
+        std::thread::spawn(move || quorate(&endpoints.join(","), &["lock", "job", "--ttl", "4s", "--", "sleep", "5"]));
+    let is_held = || cluster.insist("GET", "/v1/locks/job", "")["holders"][0]["fence"].is_u64();
+    eventually("the grant", || is_held().then_some(()));
+    // It keeps its connections open, and says nothing any more.
+    cluster.nodes[spoken_with].as_ref().unwrap().signal("STOP");
+    let output = run.join().unwrap();
+    assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
 }

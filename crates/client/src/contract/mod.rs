@@ -303,6 +303,16 @@ pub struct Status {
     pub members: Vec<Member>,
 }
 
+/// What a node has become.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Digest {
+    /// The number of the last command that it has applied.
+    pub applied: u64,
+    /// The same on all nodes that have applied as many: 16 hexadecimal digits.
+    pub digest: String,
+}
+
 /// A member of the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

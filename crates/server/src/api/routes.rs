@@ -11,8 +11,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use quorate_client::contract::{
-    AcquireLock, AddMember, Campaign, Election, ForceRelease, Grant, Lock, Locks, Member, OpenSession, ProblemKind,
-    Proclaim, ReleaseLock, Renewed, Session, Status,
+    AcquireLock, AddMember, Campaign, Digest, Election, ForceRelease, Grant, Lock, Locks, Member, OpenSession,
+    ProblemKind, Proclaim, ReleaseLock, Renewed, Session, Status,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -129,6 +129,8 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
             stream::open::<E>).tells(101, "application/octet-stream", "Frames, as quorate-client's contract says."),
         Route::new(get.clone(), "/v1/status", "status", "How this node is.", status::status::<E>)
             .answers::<Status>(200),
+        Route::new(get.clone(), "/v1/digest", "digest",
+            "What this node has become, in one number.", status::digest::<E>).answers::<Digest>(200),
         Route::new(get.clone(), "/v1/members", "listMembers", "The members.", status::members::<E>)
             .answers::<Vec<Member>>(200),
         Route::new(post, "/v1/members", "addMember",

@@ -6,7 +6,7 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
-use quorate_client::contract::{AddMember, LONGEST_NAME, Member, Problem, ProblemKind, Status};
+use quorate_client::contract::{AddMember, Digest, LONGEST_NAME, Member, Problem, ProblemKind, Status};
 
 use super::body::Body;
 use super::path::Path;
@@ -66,6 +66,14 @@ pub(super) async fn status<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Stat
         locks,
         members: engine.members().into_iter().map(shown).collect(),
     }))
+}
+
+/// What this node has become, in one number: all that have applied as much have become the same.
+pub(super) async fn digest<E: Engine>(api: Api<E>) -> Result<Json<Digest>, Failure> {
+    let service = api.service.reader()?;
+    // The number of the last command does not change while the machine is looked at.
+    let (applied, digest) = service.look(|machine| (service.index(), machine.digest()));
+    Ok(Json(Digest { applied, digest: format!("{digest:016x}") }))
 }
 
 pub(super) async fn members<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Vec<Member>>, Failure> {

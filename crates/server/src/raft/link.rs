@@ -26,9 +26,11 @@ use crate::engine::NodeId;
 /// So many requests may wait to be sent, and as many for their replies.
 const MOST_WAITING: usize = 1024;
 /// Who says nothing for so long is gone: it should say at least that it is there.
-const SILENCE: Duration = Duration::from_secs(4);
+/// A stream on which packets were lost for a while wakes up late, by the system's own pauses, so it is not waited
+/// for.
+const SILENCE: Duration = Duration::from_millis(1500);
 /// Opening a stream takes no longer.
-const OPENING: Duration = Duration::from_secs(2);
+const OPENING: Duration = Duration::from_secs(1);
 
 /// A stream of bytes to another member.
 pub trait ByteStream: AsyncRead + AsyncWrite + Send + Unpin {}

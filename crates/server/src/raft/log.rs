@@ -15,12 +15,13 @@ use raft_log::RaftLog;
 use raft_log::api::raft_log_writer::RaftLogWriter;
 use tokio::sync::oneshot;
 
+use super::StartError;
 use super::ahead::Ahead;
 use super::record::{Payload, Position, Promise, Records, Synced, Waiting};
 use super::status::SyncTimes;
 use super::types::{Entry, LogId, StorageError, StorageIOError, Types, Vote};
-use super::{StartError, switches};
 use crate::engine::NodeId;
+use crate::switches::switches;
 
 /// A file of the log is closed when it has grown to this; what a snapshot covers is deleted by whole files.
 const FILE_BYTES: usize = 16 << 20;
@@ -28,7 +29,7 @@ const FILE_BYTES: usize = 16 << 20;
 const CACHE_BYTES: usize = 32 << 20;
 /// A follower that is far behind gets so much at once.
 const READ_BYTES: usize = 8 << 20;
-/// How often the deliberate bug syncs: see [`switches`].
+/// How often the deliberate bug syncs: see [`crate::switches`].
 const LATE: Duration = Duration::from_millis(500);
 
 /// The log. Clones share it.
@@ -61,7 +62,7 @@ impl Log {
         }
         let log = Arc::new(Mutex::new(Some(log)));
         let ahead = Arc::default();
-        let log = Log { log, node, times, ahead, acknowledges_early: switches::acknowledges_early() };
+        let log = Log { log, node, times, ahead, acknowledges_early: switches().acknowledges_early };
         if log.acknowledges_early {
             log.sync_late();
         }

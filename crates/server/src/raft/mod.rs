@@ -27,7 +27,6 @@ mod serve;
 mod settings;
 mod state;
 mod status;
-mod switches;
 #[cfg(test)]
 mod tests;
 mod types;

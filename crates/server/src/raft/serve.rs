@@ -23,7 +23,7 @@ use crate::engine::NodeId;
 /// Who calls must say who it is within this time.
 const INTRODUCTION: Duration = Duration::from_secs(5);
 /// How often a node says that it is there.
-const ALIVE_EVERY: Duration = Duration::from_secs(1);
+const ALIVE_EVERY: Duration = Duration::from_millis(300);
 /// Who does not take its replies for so long is gone.
 const STUCK: Duration = Duration::from_secs(10);
 /// So many requests of one caller are worked on at once.

@@ -8,6 +8,7 @@ use tokio::time::timeout;
 use super::Service;
 use crate::engine::{Applied, Engine, NodeId, Unavailable};
 use crate::machine::{Command, Fence, Name, SessionId};
+use crate::switches::switches;
 
 /// What only the leader can do.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -108,7 +109,8 @@ impl<E: Engine> Service<E> {
                     Some(leases) => leases.renew(Instant::now(), session),
                     None => return Err(Unavailable::Elsewhere { leader: None }),
                 };
-                Ok(Answer::Renewed(renewed.map(|ttl| ttl.as_millis() as u64)))
+                let wrongly = switches().renews_expired.then_some(Duration::from_secs(1));
+                Ok(Answer::Renewed(renewed.or(wrongly).map(|ttl| ttl.as_millis() as u64)))
             }
             Question::TimeLeft(session) => {
                 self.confirm().await?;
