@@ -1,5 +1,5 @@
-//! What much of something costs: the memory of a node and the time of a hand-over, with many locks held, many waiters on
-//! one lock, and many sessions.
+//! What much of something costs: the memory of a node and the time of a hand-over, with many locks held, many waiters
+//! on one lock, and many sessions.
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;

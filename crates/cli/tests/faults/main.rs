@@ -3,14 +3,14 @@
 //!
 //! ```text
 //! cargo test -p quorate --test faults                       the harness proves itself, then short runs of fixed seeds
-//! cargo test -p quorate --test faults -- long 600 [SEED]    runs of other seeds for so many seconds, or one of this seed
-//! cargo test -p quorate --test faults -- load 3600          load for so many seconds, while memory and disk are watched
+//! cargo test -p quorate --test faults -- long 600 [SEED]    other seeds for so many seconds, or one run of this seed
+//! cargo test -p quorate --test faults -- load 3600          load for so many seconds; memory and disk are watched
 //! cargo test -p quorate --test faults -- figures            what many locks, waiters and sessions cost
 //! ```
 //!
-//! It needs to make network namespaces: root, or user namespaces, with `unshare` and `ip`. Where that is missing it says
-//! so and does nothing, or fails if `QUORATE_FAULTS=required` is set. With `QUORATE_FAULTS_KEEP` what nodes and clients
-//! have written is kept.
+//! It needs to make network namespaces: root, or user namespaces, with `unshare` and `ip`. Where that is missing it
+//! says so and does nothing, or fails if `QUORATE_FAULTS=required` is set. With `QUORATE_FAULTS_KEEP` what nodes and
+//! clients have written is kept.
 
 mod cluster;
 mod faults;
@@ -122,7 +122,7 @@ fn print_failovers(directory: &Path, count: usize) {
     failovers.sort();
     let (median, longest) = (failovers[failovers.len() / 2], failovers[failovers.len() - 1]);
     println!(
-        "failover  from the kill of the leader to the next grant, {count} times: median {median:.2?}, longest {longest:.2?}"
+        "failover  kill of the leader to the next grant, {count} times: median {median:.2?}, longest {longest:.2?}"
     );
 }
 

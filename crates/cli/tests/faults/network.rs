@@ -12,8 +12,10 @@ pub(crate) const CLIENTS: usize = 9;
 /// What one needs to run inside.
 const FLAGS: [&str; 6] = ["--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"];
 /// What is done there to see whether it can be done: whatever [`Network::new`] needs.
-const PROBE: &str = "mount -t tmpfs none /run && ip netns add probe && ip link add probe type veth peer name eth0 netns \
-                     probe && ip rule add from 10.77.1.1 to 10.77.2.1 blackhole && echo 1 > /proc/sys/net/ipv4/ip_forward";
+const PROBE: &str = "mount -t tmpfs none /run && ip netns add probe && \
+                     ip link add probe type veth peer name eth0 netns probe && \
+                     ip rule add from 10.77.1.1 to 10.77.2.1 blackhole && \
+                     echo 1 > /proc/sys/net/ipv4/ip_forward";
 
 /// A command that runs another one inside namespaces of its own.
 pub(crate) fn inside() -> Command {

@@ -1,4 +1,5 @@
-//! What the locks protect: files, one for each, that remember the largest fence they were shown and refuse smaller ones.
+//! What the locks protect: files, one for each, that remember the largest fence they were shown and refuse smaller
+//! ones.
 
 use std::fs::{File, read_to_string};
 use std::io::{Read, Seek, SeekFrom, Write};

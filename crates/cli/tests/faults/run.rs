@@ -47,7 +47,8 @@ pub(crate) struct Workers {
 }
 
 impl Workers {
-    /// Starts two processes: the sessions of the second last for less than a second, so that it can be paused for longer.
+    /// Starts two processes: the sessions of the second last for less than a second, so that it can be paused for
+    /// longer.
     fn start(plan: &Plan, directory: &Path) -> Workers {
         let lines = Arc::new(Mutex::new(Vec::new()));
         let (mut children, mut readers) = (Vec::new(), Vec::new());

@@ -1,8 +1,9 @@
 //! A lock as an object that does one thing at a time: what a service of locks must look like to its clients.
 //!
-//! A request that waits takes effect when it is granted. The end of a session is an operation of nobody's: it may happen
-//! at any moment after its client has last been sure of the session, and is given to the search as one that was not
-//! answered. So a history in which somebody else is granted a lock of which its holder was still sure has no order.
+//! A request that waits takes effect when it is granted. The end of a session is an operation of nobody's: it may
+//! happen at any moment after its client has last been sure of the session, and is given to the search as one that
+//! was not answered. So a history in which somebody else is granted a lock of which its holder was still sure has no
+//! order.
 
 use std::collections::BTreeMap;
 

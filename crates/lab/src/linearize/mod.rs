@@ -7,8 +7,8 @@
 //!
 //! The search is Wing and Gong's (1993) with Lowe's memoisation (2017): what may be next is whatever was invoked before
 //! the first answer that is still to be explained; a set of operations that led to a state once is not tried again in
-//! another order, nor with more suppositions about what was not answered. Linearizability is local, so a history of many
-//! objects is judged one object at a time.
+//! another order, nor with more suppositions about what was not answered. Linearizability is local, so a history of
+//! many objects is judged one object at a time.
 
 pub mod lock;
 

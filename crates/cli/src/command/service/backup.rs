@@ -104,9 +104,8 @@ pub(crate) fn restore(arguments: &Restore, terminal: &mut Terminal) -> Result<Ex
     let restored = raft::restore(data, *node, listen, &bytes, *generation);
     let generation = run_async(async { restored.await.map_err(|error| refused(error.to_string())) })?;
     let directory = data.display();
-    let next = format!(
-        "fences are of generation {generation}\nstart it:  quorate serve --data {directory} --node {node} --listen {listen}\n"
-    );
+    let serve = format!("quorate serve --data {directory} --node {node} --listen {listen}");
+    let next = format!("fences are of generation {generation}\nstart it:  {serve}\n");
     tell(
         &next,
         data,

@@ -69,8 +69,8 @@ fn run_async<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fai
     done
 }
 
-/// Like [`run_async`], for a node: a request passes through several tasks, and to wake another thread for each costs more
-/// than its work. Half of the cores are left to the log's thread, to the system, and to whatever else there is.
+/// Like [`run_async`], for a node: a request passes through several tasks, and to wake another thread for each costs
+/// more than its work. Half of the cores are left to the log's thread, to the system, and to whatever else there is.
 fn run_node<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Failure> {
     let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     let workers = (cores / 2).max(1);

@@ -73,7 +73,7 @@ pub(crate) struct Serve {
     #[arg(long)]
     insecure: bool,
 
-    /// How the log on the standard error looks; what is in it, the variable QUORATE_LOG says (info, debug, …) [default: text]
+    /// How the log on the standard error looks [default: text]; what is in it, QUORATE_LOG says (info, debug, …)
     #[arg(long, value_name = "FORMAT", value_enum)]
     log: Option<LogFormat>,
 
