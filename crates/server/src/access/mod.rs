@@ -1,6 +1,6 @@
 //! Who may do what, in one place for all that clients speak.
 //!
-//! [`Access`] knows the tokens, from a file that is read again when it changes. A [`Caller`] is who asks, by the token
+//! [`Access`] knows the tokens, from a file that is read again when it changes. A caller is who asks, by the token
 //! of its request; what it asks for is done by an [`Authorised`] service, which looks at the caller before each deed.
 //! Whoever speaks for clients (HTTP, streams, gRPC) has nothing else to do its deeds with.
 //!
