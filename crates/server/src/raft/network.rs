@@ -2,7 +2,8 @@
 
 use std::future::Future;
 use std::sync::Arc;
-use std::time::Duration;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use openraft::error::{Fatal, NetworkError, RPCError, RaftError, ReplicationClosed, StreamingError, Unreachable};
@@ -13,12 +14,16 @@ use openraft::{OptionalSend, Snapshot};
 
 use super::ahead::Ahead;
 use super::link::{Link, Links, Unreached};
-use super::types::{Member, Types, Vote};
+use super::types::{LogId, Member, Types, Vote};
 use super::wire::{Reply, Request, SnapshotPart};
 use crate::engine::NodeId;
 
 /// A snapshot is sent in parts of this size.
 const PART_BYTES: usize = 1 << 20;
+/// A follower to which something was sent a moment ago hears after this, and no earlier, that it is committed, unless
+/// it hears so with the next entries. Otherwise every entry would be two messages, of which the second is rarely waited
+/// for.
+const SOON: Duration = Duration::from_millis(2);
 /// Who cannot be reached is tried again after this.
 const PAUSE: Duration = Duration::from_millis(200);
 
@@ -32,7 +37,8 @@ impl RaftNetworkFactory<Types> for Network {
     type Network = Connection;
 
     async fn new_client(&mut self, target: NodeId, member: &Member) -> Connection {
-        Connection { link: self.links.to(target, member), ahead: self.ahead.clone() }
+        let (link, ahead) = (self.links.to(target, member), self.ahead.clone());
+        Connection { link, ahead, latest: None, sent: Arc::default() }
     }
 }
 
@@ -40,6 +46,51 @@ impl RaftNetworkFactory<Types> for Network {
 pub(super) struct Connection {
     link: Arc<Link>,
     ahead: Arc<Ahead>,
+    latest: Option<Latest>,
+    /// How often something was sent.
+    sent: Arc<AtomicU64>,
+}
+
+/// What a follower has confirmed last.
+struct Latest {
+    at: Instant,
+    vote: Vote,
+    /// The last entry that it has, as its leader has it.
+    matched: Option<LogId>,
+}
+
+impl Connection {
+    /// Whether a message has nothing to say but what is committed, to a follower that was heard of a moment ago.
+    /// openraft makes a connection of its own for each round in which it asks whether it still leads, so that these
+    /// are never kept back.
+    fn may_wait(&self, request: &AppendEntriesRequest<Types>) -> bool {
+        request.entries.is_empty()
+            && self.latest.as_ref().is_some_and(|latest| {
+                latest.at.elapsed() < SOON && latest.vote == request.vote && latest.matched == request.prev_log_id
+            })
+    }
+
+    /// Sends it a little later, unless something else was sent by then.
+    fn send_soon(&self, request: AppendEntriesRequest<Types>, patience: Duration) {
+        let (link, ahead, sent) = (self.link.clone(), self.ahead.clone(), self.sent.clone());
+        let before = sent.load(Ordering::Relaxed);
+        tokio::spawn(async move {
+            tokio::time::sleep(SOON).await;
+            if sent.load(Ordering::Relaxed) == before && on_disk(&ahead, &request, patience).await.is_ok() {
+                // Whatever is answered, openraft hears of it with the next message.
+                let _ = link.call(Request::Append(request), patience).await;
+            }
+        });
+    }
+}
+
+/// Returns when what a message says is committed is on this node's disk, too: see [`Ahead`].
+async fn on_disk(ahead: &Ahead, request: &AppendEntriesRequest<Types>, patience: Duration) -> Result<(), Unreached> {
+    let Some(committed) = request.leader_commit else { return Ok(()) };
+    match tokio::time::timeout(patience, ahead.wait_for(committed.index)).await {
+        Ok(waited) => waited.map_err(|error| Unreached::Failed(error.to_string())),
+        Err(_) => Err(Unreached::Late),
+    }
 }
 
 type Failure<E> = RPCError<NodeId, Member, RaftError<NodeId, E>>;
@@ -63,14 +114,23 @@ impl RaftNetwork<Types> for Connection {
         request: AppendEntriesRequest<Types>,
         option: RPCOption,
     ) -> Result<AppendEntriesResponse<NodeId>, Failure<openraft::error::Infallible>> {
-        if let Some(committed) = request.leader_commit {
-            let on_disk = tokio::time::timeout(option.hard_ttl(), self.ahead.wait_for(committed.index)).await;
-            on_disk
-                .map_err(|_| failure(&Unreached::Late))?
-                .map_err(|error| failure(&Unreached::Failed(error.to_string())))?;
+        let patience = option.hard_ttl();
+        if self.may_wait(&request) {
+            self.send_soon(request, patience);
+            return Ok(AppendEntriesResponse::Success);
         }
-        match self.link.call(Request::Append(request), option.hard_ttl()).await {
-            Ok(Reply::Append(appended)) => Ok(appended.into()),
+        on_disk(&self.ahead, &request, patience).await.map_err(|why| failure(&why))?;
+        let (vote, matched) = (request.vote, request.entries.last().map(|entry| entry.log_id).or(request.prev_log_id));
+        self.sent.fetch_add(1, Ordering::Relaxed);
+        self.latest = None;
+        match self.link.call(Request::Append(request), patience).await {
+            Ok(Reply::Append(appended)) => {
+                let appended = appended.into();
+                if matches!(appended, AppendEntriesResponse::Success) {
+                    self.latest = Some(Latest { at: Instant::now(), vote, matched });
+                }
+                Ok(appended)
+            }
             Ok(_) => Err(failure(&nonsense())),
             Err(why) => Err(failure(&why)),
         }
