@@ -1,9 +1,10 @@
 //! A lock that is asked for, and one that is held.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
-use tokio::sync::OwnedMutexGuard;
+use tokio::sync::{OwnedMutexGuard, watch};
+use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout_at};
 
 use crate::Error;
@@ -75,7 +76,7 @@ impl LockRequest {
         match insist(session, ask).await? {
             Reply::Granted { fence } => {
                 let (session, subject) = (Arc::clone(session), self.subject.clone());
-                Ok(Guard { session, subject, fence, turn: Some(turn) })
+                Ok(Guard { session, subject, fence, turn: Some(turn), loss: OnceLock::new() })
             }
             other => Err(not_understood(&other)),
         }
@@ -105,7 +106,7 @@ impl LockRequest {
         match insist(session, ask).await? {
             Reply::Granted { fence } => {
                 let (session, subject) = (Arc::clone(session), self.subject.clone());
-                Guard { session, subject, fence, turn: None }.release().await
+                Guard { session, subject, fence, turn: None, loss: OnceLock::new() }.release().await
             }
             _ => Ok(()),
         }
@@ -142,6 +143,20 @@ pub struct Guard {
     fence: u64,
     /// Nobody else of this session asks for it before this is dropped.
     turn: Option<Turn>,
+    loss: OnceLock<Loss>,
+}
+
+/// What the service says of the end of a grant. It is asked when somebody wants to know, and once.
+#[derive(Debug)]
+struct Loss {
+    told: watch::Receiver<Option<String>>,
+    asking: AbortHandle,
+}
+
+impl Drop for Loss {
+    fn drop(&mut self) {
+        self.asking.abort();
+    }
 }
 
 /// The turn of one of those of a session who want the same.
@@ -158,14 +173,35 @@ impl Guard {
         &self.subject.name
     }
 
-    /// How long it is surely held, if nothing more is heard from the service; nothing once it is lost.
+    /// How long it is surely held, if nothing more is heard from the service; nothing once it is lost. That somebody
+    /// has taken it away is known here only while somebody waits to [hear of it](Guard::lost).
     pub fn valid_for(&self) -> Duration {
-        self.session.valid_for()
+        let is_lost = self.loss.get().is_some_and(|loss| loss.told.borrow().is_some());
+        if is_lost { Duration::ZERO } else { self.session.valid_for() }
     }
 
-    /// Returns when it is lost, and why: before the service could give it to anybody else.
+    /// Returns when it is lost, and why. If the service is not heard of any more, this is before it could give it to
+    /// anybody else; if somebody has taken it away by force, it is as soon as the service has told.
     pub async fn lost(&self) -> String {
-        self.session.lost().await
+        let mut told = self.loss.get_or_init(|| self.ask_for_loss()).told.clone();
+        tokio::select! {
+            why = self.session.lost() => why,
+            Ok(why) = told.wait_for(Option::is_some) => why.clone().unwrap_or_default(),
+        }
+    }
+
+    fn ask_for_loss(&self) -> Loss {
+        let (tell, told) = watch::channel(None);
+        let (session, subject, fence) = (Arc::clone(&self.session), self.subject.clone(), self.fence);
+        let asking = tokio::spawn(async move {
+            let ask = || Request::UntilLost { session: session.id(), subject: subject.clone(), fence };
+            // If there is no answer, the end of the session tells.
+            if let Ok(Reply::Lost { why }) = insist(&session, ask).await {
+                tell.send_replace(Some(why));
+            }
+            std::future::pending::<()>().await;
+        });
+        Loss { told, asking: asking.abort_handle() }
     }
 
     /// As a leader, says something else.

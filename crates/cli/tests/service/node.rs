@@ -124,6 +124,20 @@ fn a_command_is_stopped_when_the_lock_is_lost() {
 }
 
 #[test]
+fn a_command_is_stopped_when_the_lock_is_taken_away() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let address = node.address.clone();
+    let run = std::thread::spawn(move || quorate(&address, &["lock", "job", "--ttl", "1h", "--", "sleep", "600"]));
+    eventually("the grant", || (node.get("/v1/locks/job").1["holders"][0]["fence"].is_u64()).then_some(()));
+    stdout(&node.address, &["release", "job", "--force", "--by", "operator"]);
+    let output = run.join().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(123), "{told}");
+    assert!(told.contains("taken away by force"), "{told}");
+}
+
+#[test]
 fn the_benchmark_finds_no_violation() {
     let directory = Directory::new();
     let node = Served::start(directory.path(), &[]);

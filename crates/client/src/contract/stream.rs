@@ -100,6 +100,15 @@ pub enum Request {
         /// What.
         value: Vec<u8>,
     },
+    /// Say when a grant is over, whatever the reason.
+    UntilLost {
+        /// Whose.
+        session: u64,
+        /// Of what.
+        subject: Subject,
+        /// Which.
+        fence: u64,
+    },
 }
 
 /// An answer.
@@ -130,6 +139,11 @@ pub enum Reply {
     Granted {
         /// With which number.
         fence: u64,
+    },
+    /// A grant is over.
+    Lost {
+        /// Why.
+        why: String,
     },
 }
 

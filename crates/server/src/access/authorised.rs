@@ -7,7 +7,7 @@ use axum::http::HeaderMap;
 
 use super::{Access, Caller, Deed, Denial, Role};
 use crate::engine::{Applied, Engine};
-use crate::machine::{Acquire, Fence, Name, SessionId};
+use crate::machine::{Acquire, Departure, Fence, Name, SessionId};
 use crate::service::{NewSession, Opened, Service, ServiceError};
 
 /// The service, as one caller may use it.
@@ -137,6 +137,18 @@ impl<E: Engine> Authorised<E> {
     ) -> Result<Applied, ServiceError> {
         self.may_use(session, deadline).await?;
         self.service.release(session, request, name, deadline).await
+    }
+
+    /// See [`Service::until_lost`].
+    pub async fn until_lost(
+        &self,
+        session: SessionId,
+        name: &Name,
+        fence: Fence,
+        deadline: Instant,
+    ) -> Result<Option<Departure>, ServiceError> {
+        self.may_use(session, deadline).await?;
+        Ok(self.service.until_lost(session, name, fence).await)
     }
 
     /// See [`Service::proclaim`].

@@ -21,7 +21,7 @@ use super::{
 };
 use crate::access::Authorised;
 use crate::engine::Engine;
-use crate::machine::{Acquire, Fence, Name, SessionId};
+use crate::machine::{Acquire, Departure, Fence, Name, SessionId};
 use crate::service::NewSession;
 use crate::telemetry::{Results, Row, Telemetry};
 
@@ -35,6 +35,7 @@ pub(super) struct Asked {
     withdraw: Arc<Row>,
     release: Arc<Row>,
     proclaim: Arc<Row>,
+    until_lost: Arc<Row>,
 }
 
 impl Asked {
@@ -48,6 +49,7 @@ impl Asked {
             withdraw: row("withdraw"),
             release: row("release"),
             proclaim: row("proclaim"),
+            until_lost: row("until-lost"),
         }
     }
 
@@ -60,6 +62,7 @@ impl Asked {
             Request::Withdraw { .. } => &self.withdraw,
             Request::Release { .. } => &self.release,
             Request::Proclaim { .. } => &self.proclaim,
+            Request::UntilLost { .. } => &self.until_lost,
         }
     }
 }
@@ -160,6 +163,21 @@ async fn respond<E: Engine>(service: &Authorised<E>, request: Request) -> Result
             let (session, name, fence) = (id(session)?, election_name(name)?, Fence::from_number(fence));
             service.proclaim(session, name, fence, value, soon()).await.map(done)?
         }
+        Request::UntilLost { session, subject, fence } => {
+            let (session, name, fence) = (id(session)?, named(subject)?, Fence::from_number(fence));
+            let departure = service.until_lost(session, &name, fence, soon()).await?;
+            Ok(Reply::Lost { why: why_lost(departure).into() })
+        }
+    }
+}
+
+fn why_lost(departure: Option<Departure>) -> &'static str {
+    match departure {
+        Some(Departure::Forced) => "it was taken away by force",
+        Some(Departure::Expired) => "its session has expired",
+        Some(Departure::Closed) => "its session was closed",
+        Some(Departure::Released | Departure::Withdrawn) => "it was given back",
+        None => "it is not held any more",
     }
 }
 

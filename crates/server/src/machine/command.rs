@@ -60,6 +60,11 @@ impl Fence {
         Fence(number)
     }
 
+    /// The number of the command that made the grant.
+    pub fn index(self) -> u64 {
+        self.0 & ((1 << Fence::INDEX_BITS) - 1)
+    }
+
     /// The number, below 2^53.
     pub fn number(self) -> u64 {
         self.0

@@ -261,6 +261,18 @@ impl<E: Engine> Service<E> {
         }
     }
 
+    /// Returns when a grant is over, as soon as this node has heard of it, and why, if that is known.
+    pub async fn until_lost(&self, session: SessionId, name: &Name, fence: Fence) -> Option<Departure> {
+        let mut ticket = self.desk.waiters.register(session, name);
+        self.desk.reached(fence.index()).await;
+        while self.look(|machine| machine.fence_of(session, name)) == Some(fence) {
+            if let Fate::Gone(departure) = ticket.fate(fence.index()).await {
+                return Some(departure);
+            }
+        }
+        None
+    }
+
     /// Makes sure that a grant of which this node has heard is not over by now: it may be behind, or have stood still.
     async fn look_again(&self, session: SessionId, name: &Name, fence: Fence) -> Result<(), ServiceError> {
         if switches().looks_once {

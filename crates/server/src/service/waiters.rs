@@ -16,7 +16,7 @@ use crate::machine::{Departure, Event, Fence, Machine, Moment, Name, SessionId};
 pub enum Fate {
     /// It got it.
     Granted(Fence),
-    /// It will not get it.
+    /// It will not get it, or does not have it any more.
     Gone(Departure),
 }
 
@@ -78,13 +78,12 @@ impl Waiters {
                 Event::Granted { name, session, fence, .. } => {
                     self.tell(moment.index, *session, name, Fate::Granted(*fence));
                 }
-                Event::Left { name, session, departure } => {
+                Event::Left { name, session, departure } | Event::Lost { name, session, departure, .. } => {
                     self.tell(moment.index, *session, name, Fate::Gone(*departure));
                 }
                 Event::Opened { .. }
                 | Event::Ended { .. }
                 | Event::Queued { .. }
-                | Event::Lost { .. }
                 | Event::Delayed { .. }
                 | Event::Vacant { .. }
                 | Event::Proclaimed { .. }
