@@ -142,6 +142,7 @@ impl Node {
     /// Stops: another node leads first, if this one does and another one can; then nobody is answered any more.
     pub async fn stop(self) {
         tracing::info!("this node stops");
+        self.service.bequeath().await;
         self.service.engine().shutdown().await;
         self.stopping.cancel();
         // It ends when told to; if it has panicked, it has ended, too.

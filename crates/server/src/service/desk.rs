@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use tokio::sync::{Notify, watch};
 
-use super::leases::Leases;
+use super::leases::{Inherited, Leases};
 use super::waiters::Waiters;
 use crate::engine::Listener;
 use crate::machine::{Event, Machine, Moment};
@@ -16,6 +16,8 @@ pub struct Desk {
     pub(super) waiters: Arc<Waiters>,
     /// There are leases only while this node leads.
     leases: Mutex<Option<Leases>>,
+    /// What the leader before has left, if it stepped down in an orderly way.
+    inherited: Mutex<Option<Inherited>>,
     /// The keeper of time has to look again.
     pub(super) look: Notify,
     applied: watch::Sender<u64>,
@@ -27,6 +29,7 @@ impl Desk {
         Arc::new(Desk {
             waiters: Arc::new(Waiters::new()),
             leases: Mutex::default(),
+            inherited: Mutex::default(),
             look: Notify::new(),
             applied: watch::Sender::new(0),
         })
@@ -34,6 +37,10 @@ impl Desk {
 
     pub(super) fn leases(&self) -> MutexGuard<'_, Option<Leases>> {
         self.leases.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn inherited(&self) -> MutexGuard<'_, Option<Inherited>> {
+        self.inherited.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The number of the last command that was applied here.

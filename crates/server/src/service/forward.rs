@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
 
 use super::Service;
+use super::leases::{Inheritance, Inherited};
 use crate::engine::{Applied, Engine, NodeId, Unavailable};
 use crate::machine::{Command, Fence, Name, SessionId};
 use crate::switches::switches;
@@ -23,6 +24,8 @@ pub(super) enum Question {
     Barrier,
     /// Say when a place in line has come to the lock.
     Await(Place),
+    /// Know how long sessions have left, if you lead next. This is asked of everybody.
+    Inherit(Inheritance),
 }
 
 /// A place in line.
@@ -41,7 +44,11 @@ impl Question {
     /// Whether it does no harm to ask twice.
     pub(super) fn may_be_asked_again(&self) -> bool {
         match self {
-            Question::Renew(_) | Question::TimeLeft(_) | Question::Barrier | Question::Await(_) => true,
+            Question::Renew(_)
+            | Question::TimeLeft(_)
+            | Question::Barrier
+            | Question::Await(_)
+            | Question::Inherit(_) => true,
             Question::Submit(command) => match command {
                 Command::Acquire(acquire) => acquire.request > 0,
                 Command::Release { request, .. } => *request > 0,
@@ -68,6 +75,8 @@ pub(super) enum Answer {
     Barrier(u64),
     /// The number of the grant, if there is one.
     Awaited(Option<Fence>),
+    /// It is known.
+    Inherited,
 }
 
 impl Answer {
@@ -126,6 +135,11 @@ impl<E: Engine> Service<E> {
                 Ok(Answer::Barrier(self.desk.index()))
             }
             Question::Await(place) => self.await_grant(&place).await.map(Answer::Awaited),
+            Question::Inherit(Inheritance { term, left_ms }) => {
+                let left_ms = left_ms.into_iter().collect();
+                *self.desk.inherited() = Some(Inherited { at: Instant::now(), term, left_ms });
+                Ok(Answer::Inherited)
+            }
         }
     }
 

@@ -6,6 +6,8 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
+use serde::{Deserialize, Serialize};
+
 use crate::machine::{Command, Fence, Machine, Name, SessionId};
 
 /// When what is due, for as long as this node leads.
@@ -23,12 +25,36 @@ struct Lease {
     deadline: Option<Instant>,
 }
 
+/// What a leader that steps down leaves to whoever leads next: how long each session has left. It answers no renewal
+/// after it has written this down, so that nothing was promised that is not in here.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Inheritance {
+    /// The term in which it led. Only the leader of the next one may use it: a later one had others before it, which
+    /// may have answered renewals.
+    pub(super) term: u64,
+    /// How long each session has left, in milliseconds.
+    pub(super) left_ms: Vec<(SessionId, u64)>,
+}
+
+/// An inheritance, and when it came.
+#[derive(Debug)]
+pub(super) struct Inherited {
+    pub(super) at: Instant,
+    pub(super) term: u64,
+    pub(super) left_ms: HashMap<SessionId, u64>,
+}
+
 impl Leases {
     /// Begins to lead: whatever the leader before has promised, every session has its full time, and every delay too.
-    pub(super) fn begin(now: Instant, machine: &Machine) -> Leases {
+    /// After a clean hand-over each session has what it had left.
+    pub(super) fn begin(now: Instant, machine: &Machine, inherited: Option<&Inherited>) -> Leases {
         let mut leases = Leases::default();
         for session in machine.sessions() {
             leases.opened(now, session.session, session.ttl_ms);
+            let left_ms = inherited.and_then(|inherited| inherited.left_ms.get(&session.session));
+            if let (Some(inherited), Some(&left_ms)) = (inherited, left_ms) {
+                leases.put_forward(session.session, inherited.at + Duration::from_millis(left_ms));
+            }
         }
         for (name, fence, delay_ms) in machine.delays() {
             leases.delayed(now, name.clone(), fence, delay_ms);
@@ -40,6 +66,24 @@ impl Leases {
         let ttl = Duration::from_millis(ttl_ms);
         self.leases.insert(session, Lease { ttl, deadline: Some(now + ttl) });
         self.deadlines.insert((now + ttl, session));
+    }
+
+    /// A session is due then, if that is earlier.
+    fn put_forward(&mut self, session: SessionId, due: Instant) {
+        if let Some(Lease { deadline: Some(deadline), .. }) = self.leases.get_mut(&session)
+            && due < *deadline
+        {
+            self.deadlines.remove(&(*deadline, session));
+            *deadline = due;
+            self.deadlines.insert((due, session));
+        }
+    }
+
+    /// What is left of each session, for the next leader.
+    pub(super) fn bequeath(&self, now: Instant, term: u64) -> Inheritance {
+        let left = |lease: &Lease| lease.deadline.map_or(Duration::ZERO, |due| due.saturating_duration_since(now));
+        let left_ms = self.leases.iter().map(|(id, lease)| (*id, left(lease).as_millis() as u64 + 1));
+        Inheritance { term, left_ms: left_ms.collect() }
     }
 
     pub(super) fn ended(&mut self, session: SessionId) {
@@ -134,6 +178,8 @@ impl Leases {
 
 #[cfg(test)]
 mod tests {
+    use crate::machine::Moment;
+
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
@@ -186,8 +232,28 @@ mod tests {
         let open = Command::Open { session: session(5), ttl_ms: 1000, label, owner, transient };
         machine.apply(moment, open);
         let now = Instant::now();
-        let mut leases = Leases::begin(now, &machine);
+        let mut leases = Leases::begin(now, &machine, None);
         assert_eq!(leases.due(now + SECOND / 2), []);
         assert_eq!(leases.due(now + SECOND), [expiry(5)]);
+    }
+
+    #[test]
+    fn after_a_clean_hand_over_everybody_has_what_was_left() {
+        let (mut machine, now) = (Machine::default(), Instant::now());
+        let mut before = Leases::default();
+        for number in 1..=3 {
+            let (label, owner) = (String::new(), String::new());
+            let open = Command::Open { session: session(number), ttl_ms: 1000, label, owner, transient: false };
+            machine.apply(Moment { index: number, at_ms: 0 }, open);
+            before.opened(now, session(number), 1000);
+        }
+        before.renew(now + SECOND / 2, session(2));
+        let later = now + SECOND * 3 / 4;
+        let Inheritance { term, left_ms } = before.bequeath(later, 7);
+        // A session that nobody has told of has its full time.
+        let left_ms = left_ms.into_iter().filter(|(id, _)| *id != session(3)).collect();
+        let leases = Leases::begin(later + SECOND / 8, &machine, Some(&Inherited { at: later, term, left_ms }));
+        let left = |number| leases.left(later, session(number)).unwrap().0.as_millis();
+        assert_eq!((left(1), left(2), left(3)), (251, 751, 1125));
     }
 }

@@ -28,7 +28,7 @@ pub use forward::answer;
 pub use waiters::{Fate, Occurrence, Told};
 
 use crate::access::Denial;
-use crate::engine::{Applied, Engine, Unavailable};
+use crate::engine::{Applied, Cluster, Engine, Unavailable};
 use crate::machine::{Acquire, Command, Departure, Fence, Machine, Mode, Name, Refusal, Response, SessionId};
 use crate::switches::switches;
 use awake::Awake;
@@ -273,6 +273,23 @@ impl<E: Engine> Service<E> {
         None
     }
 
+    /// Before this node steps down in an orderly way: tells the others how long each session has left, and renews none
+    /// from now on.
+    pub async fn bequeath(&self)
+    where
+        E: Cluster,
+    {
+        let leadership = *self.engine.leadership().borrow();
+        let leases = self.desk.leases().take();
+        let (true, Some(leases)) = (leadership.is_here, leases) else { return };
+        let question = Question::Inherit(leases.bequeath(Instant::now(), leadership.term));
+        let this = self.engine.node();
+        let others = self.engine.members().into_iter().map(|member| member.node).filter(|node| *node != this);
+        let told = others.map(|node| timeout(BEQUEST, forward::ask(&self.engine, node, &question)));
+        // Who does not hear of it gives every session its full time.
+        futures_util::future::join_all(told).await;
+    }
+
     /// Makes sure that a grant of which this node has heard is not over by now: it may be behind, or have stood still.
     async fn look_again(&self, session: SessionId, name: &Name, fence: Fence) -> Result<(), ServiceError> {
         if switches().looks_once {
@@ -425,6 +442,8 @@ impl<E: Engine> Service<E> {
 
 /// How often to look for a leader, if nobody tells.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
+/// How long another node may take to hear what a leader leaves behind.
+const BEQUEST: Duration = Duration::from_millis(300);
 /// How often to ask a leader that does not answer.
 const ASK_AGAIN: Duration = Duration::from_secs(1);
 /// How long to try to give up a place in line, for who is gone already.

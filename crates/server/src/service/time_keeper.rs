@@ -31,7 +31,9 @@ async fn keep<E: Engine>(service: Weak<Service<E>>) {
             term = leads;
             // Begun under the machine's lock, so that no session is missed or seen twice.
             service.engine.look(|machine| {
-                *service.desk.leases() = term.map(|_| Leases::begin(Instant::now(), machine));
+                let inherited = service.desk.inherited().take();
+                let inherited = inherited.filter(|inherited| Some(inherited.term + 1) == term);
+                *service.desk.leases() = term.map(|_| Leases::begin(Instant::now(), machine, inherited.as_ref()));
             });
         }
         let awake = Instant::now();
