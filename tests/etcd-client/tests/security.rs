@@ -5,7 +5,11 @@ use quorate_etcd_client_tests::{Code, Server, lease, name, refusal, said};
 
 #[tokio::test]
 async fn who_has_a_token_as_its_password_may_do_what_the_token_is_for() {
-    let Some(server) = Server::start_secured() else { return };
+    let Some(server) = Server::start_secured() else {
+        assert!(std::env::var_os("CI").is_none(), "QUORATE_BIN must name the program where everything is to be tested");
+        eprintln!("QUORATE_BIN is not set: encryption and tokens were NOT tested");
+        return;
+    };
     let mut client = server.client(Some(&server.token)).await.unwrap();
     let lease = lease(&mut client).await;
     let mine = format!("mine/{}", name("a"));

@@ -282,7 +282,8 @@ async fn a_change_of_the_token_file_takes_effect_also_on_open_streams() {
 #[test]
 fn curl_works_with_the_authoritys_certificate_and_a_token() {
     if Command::new("curl").arg("--version").output().is_err() {
-        // There is no curl to work with.
+        assert!(std::env::var_os("CI").is_none(), "there must be curl where everything is to be tested");
+        eprintln!("curl is not installed: what it can do with certificates and tokens was NOT tested");
         return;
     }
     let keys = Keys::new(&["n1=127.0.0.1"]);
