@@ -13,7 +13,7 @@ use tokio::process::Command;
 use tokio::time::sleep;
 
 use super::child::{End, OnLoss, exit_code, exit_code_of_start, supervise};
-use super::{Endpoints, failed, in_words, run_async};
+use super::{Endpoints, failed, harmless, in_words, run_async};
 
 const BUSY: u8 = 122;
 const LOST: u8 = 123;
@@ -251,8 +251,8 @@ async fn tell_who_is_ahead(
         let ahead = lock.holders.len() + place.unwrap_or(lock.waiters.len());
         let who = format!("{} {ahead}", holder.label);
         if who != last {
-            let held = in_words(holder.held_ms);
-            terminal.warn(&format!("waiting behind {}, who has held it for {held}; {ahead} ahead", holder.label));
+            let (label, held) = (harmless(&holder.label), in_words(holder.held_ms));
+            terminal.warn(&format!("waiting behind {label}, who has held it for {held}; {ahead} ahead"));
             last = who;
         }
     }

@@ -7,7 +7,7 @@ use quorate_client::contract::{Lock, Mode};
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::{DIM, HEADING, Terminal, styled};
 
-use super::{Endpoints, failed, in_words, run_async};
+use super::{Endpoints, failed, harmless, in_words, run_async};
 
 /// Show locks: who holds them, since when, who waits
 #[derive(Args, Debug)]
@@ -73,19 +73,19 @@ pub(crate) fn locks(arguments: &Locks, terminal: &mut Terminal) -> Result<ExitCo
 }
 
 fn shown(lock: &Lock) -> String {
-    let mut text = format!("{}\n", styled(HEADING, &lock.name));
+    let mut text = format!("{}\n", styled(HEADING, &harmless(&lock.name)));
     if lock.holders.is_empty() {
         let delay = lock.delay_ms.map_or(String::new(), |ms| format!(", and nobody gets it for {}", in_words(ms)));
         text.push_str(&format!("  nobody holds it{delay}\n"));
     }
     for holder in &lock.holders {
-        let (label, held, fence) = (&holder.label, in_words(holder.held_ms), holder.fence);
+        let (label, held, fence) = (harmless(&holder.label), in_words(holder.held_ms), holder.fence);
         let session = styled(DIM, &format!("session {}", holder.session));
         text.push_str(&format!("  held{} by {label} for {held}, fence {fence}  {session}\n", sharing(holder.mode)));
     }
     for (place, waiter) in lock.waiters.iter().enumerate() {
         let session = styled(DIM, &format!("session {}", waiter.session));
-        let (label, waited) = (&waiter.label, in_words(waiter.waited_ms));
+        let (label, waited) = (harmless(&waiter.label), in_words(waiter.waited_ms));
         text.push_str(&format!("  {:>3}. {label} waits{} for {waited}  {session}\n", place + 1, sharing(waiter.mode)));
     }
     let more = lock.waiting - lock.waiters.len() as u64;
