@@ -31,7 +31,7 @@ impl Numbered {
 
     fn acquire(&mut self, number: u64, name: &Name, mode: Mode) {
         let (session, request, name) = (session(number), self.index, name.clone());
-        let acquire = Acquire { session, request, name, mode, wait: true, delay_ms: 0, value: Vec::new() };
+        let acquire = Acquire { session, request, call: 0, name, mode, wait: true, delay_ms: 0, value: Vec::new() };
         self.apply(Command::Acquire(acquire));
     }
 

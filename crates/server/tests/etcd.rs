@@ -7,17 +7,16 @@ mod in_memory;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, Response};
 use futures_util::FutureExt;
 use in_memory::InMemory;
 use prost::Message;
 use quorate_server::engine::Leadership;
-use quorate_server::etcd::{self, Identity};
+use quorate_server::etcd::{Calls, Identity};
 use quorate_server::machine::{Command, Fence, Name, SessionId};
 use quorate_server::service::{NewSession, Service, plain_request};
-use tonic::codegen::Service as _;
+use quorate_server::telemetry::Telemetry;
 
 /// A request for a lock, or a candidacy without a value.
 #[derive(Clone, PartialEq, Message)]
@@ -34,14 +33,23 @@ const LEADER: &str = "/v3electionpb.Election/Leader";
 
 struct Node {
     service: Arc<Service<InMemory>>,
-    routes: Router,
+    calls: Arc<Calls<InMemory>>,
 }
 
 impl Node {
     fn start() -> Node {
-        let service = InMemory::serve();
-        let routes = etcd::routes(Arc::clone(&service), || Identity { cluster_id: 1, member_id: 1 });
-        Node { service, routes }
+        Node::of(InMemory::serve())
+    }
+
+    /// Another one of the same cluster.
+    fn beside(&self) -> Node {
+        Node::of(Arc::clone(&self.service))
+    }
+
+    fn of(service: Arc<Service<InMemory>>) -> Node {
+        let (telemetry, _) = Telemetry::begin();
+        let calls = Calls::new(Arc::clone(&service), || Identity { cluster_id: 1, member_id: 1 }, &telemetry);
+        Node { service, calls: Arc::new(calls) }
     }
 
     async fn session(&self) -> SessionId {
@@ -88,8 +96,12 @@ impl Node {
         let framed = [&[0], (wish.len() as u32).to_be_bytes().as_slice(), &wish].concat();
         let request = Request::post(path).header("content-type", "application/grpc").header("te", "trailers");
         let request = request.header(said.0, said.1).body(Body::from(framed)).unwrap();
-        let mut routes = self.routes.clone();
-        async move { routes.call(request).await.unwrap() }
+        self.answer(request)
+    }
+
+    fn answer(&self, request: Request<Body>) -> impl Future<Output = Response<Body>> + Send + 'static {
+        let called = Calls::<InMemory>::called(request.uri().path()).unwrap();
+        Arc::clone(&self.calls).answer(called, request)
     }
 }
 
@@ -151,6 +163,26 @@ async fn a_call_that_is_dropped_at_any_moment_leaves_nothing_behind() {
     node.until_places(session, 0).await;
 }
 
+/// A client that was cut off from one node asks another one for the same. When the first one notices, it must not take
+/// away what the second one has granted.
+#[tokio::test]
+async fn what_was_asked_for_again_elsewhere_is_kept() {
+    let (node, name) = (Node::start(), Name::lock("name"));
+    let other = node.beside();
+    let holder = node.held(&name).await;
+    let session = node.session().await;
+    let mut cut_off = Box::pin(node.call(LOCK, session, NOTHING));
+    assert!((&mut cut_off).now_or_never().is_none());
+    let again = tokio::spawn(other.call(LOCK, session, NOTHING));
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    drop(cut_off);
+    tokio::time::sleep(Duration::from_millis(50)).await;
+    assert_eq!(node.places(session), 1);
+    node.release(holder, &name).await;
+    to_bytes(again.await.unwrap().into_body(), 1000).await.unwrap();
+    assert!(node.fence_of(session, &name).is_some());
+}
+
 #[tokio::test]
 async fn a_lease_that_dies_between_the_grant_and_the_answer_has_not_won() {
     let texts = [
@@ -198,7 +230,7 @@ async fn what_is_no_message_or_no_method_does_no_harm() {
     assert_eq!(refusal(&node.call("/v3lockpb.Lock/TryLock", session, NOTHING).await).0, "12");
     for framed in [vec![], vec![0], vec![0, 0, 0, 0, 1, 0xff], vec![0, 0xff, 0xff, 0xff, 0xff], vec![9; 100]] {
         let request = Request::post(LOCK).header("content-type", "application/grpc").body(Body::from(framed)).unwrap();
-        let response = node.routes.clone().call(request).await.unwrap();
+        let response = node.answer(request).await;
         assert_ne!(refusal(&response).0, "0");
     }
     assert_eq!(node.places(session), 0);

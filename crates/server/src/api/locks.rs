@@ -105,7 +105,7 @@ async fn wait_for<E: Engine>(
 ) -> Result<Fence, ServiceError> {
     let Wanted { name, mode, wait, delay_ms, request, value } = wanted;
     let waits = wait.is_none_or(|wait| wait.as_millis() > 0);
-    let acquire = Acquire { session, request, name, mode, wait: waits, delay_ms, value };
+    let acquire = Acquire { session, request, call: 0, name, mode, wait: waits, delay_ms, value };
     let granted = service.acquire(acquire, end_of(wait), soon());
     let Some(ttl) = ttl_of_new else {
         return granted.await;

@@ -143,8 +143,9 @@ async fn respond<E: Engine>(service: &Authorised<E>, request: Request) -> Result
             let (session, name, mode) = (id(session)?, named(subject)?, checked_mode(mode)?);
             let (until, wait) = (end_of(wait_ms.map(Span::from_millis)), wait_ms != Some(0));
             let delay_ms = checked_delay(Some(Span::from_millis(delay_ms)))?;
-            let fence =
-                service.acquire(Acquire { session, request, name, mode, wait, delay_ms, value }, until, soon()).await?;
+            let fence = service
+                .acquire(Acquire { session, request, call: 0, name, mode, wait, delay_ms, value }, until, soon())
+                .await?;
             Ok(Reply::Granted { fence: fence.number() })
         }
         Request::Withdraw { session, request, subject } => {

@@ -1,20 +1,18 @@
 //! What a call has asked for belongs to the call until the client has been told: if the call ends before, it is given
 //! up.
 //!
-//! A place in line belongs to a session, so several calls may ask for the same one; after a lost connection, a client
-//! asks again before the end of its first call has been noticed. So the calls of this node are counted, and only the
-//! last one gives up what nobody was told of. A call that comes while a place is being given up waits until that is
-//! done. What a session held before, or what any call was told, is never given up.
+//! A place in line belongs to a session, so several calls may ask for the same one: after a lost connection, a client
+//! asks again, on this node or on another one, before the end of its first call has been noticed. So calls have numbers,
+//! and the machine gives up only what nobody else has asked for since. What a session held before a call, it keeps.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use tokio::runtime::Handle;
-use tokio::sync::watch;
 
 use crate::engine::Engine;
-use crate::machine::{Fence, Name, SessionId};
+use crate::machine::{Name, SessionId};
 use crate::service::{Service, ServiceError};
 
 /// For how long to try to give up what nobody waits for any more.
@@ -22,158 +20,94 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How soon to try again.
 const AGAIN: Duration = Duration::from_millis(100);
 
-type Place = (SessionId, Name);
-
-/// Which places the calls of this node ask for.
-#[derive(Debug, Default)]
-pub(super) struct Claims {
-    places: Mutex<HashMap<Place, State>>,
-}
-
+/// Numbers for calls. Those of two nodes, or of one that was started again, begin at random, far from each other.
 #[derive(Debug)]
-enum State {
-    /// So many calls ask for it, and this grant is known to a client.
-    Asked { calls: usize, known: Option<Fence> },
-    /// It is being given up; the channel closes when that is done.
-    Left(watch::Receiver<()>),
-}
+pub(super) struct Numbers(AtomicU64);
 
-impl Claims {
-    /// Counts a call. `held` tells what the session holds already.
-    async fn enter(&self, place: &Place, held: impl Fn() -> Option<Fence>) {
-        loop {
-            let known = held();
-            let mut left = match self.locked().entry(place.clone()).or_insert(State::Asked { calls: 0, known }) {
-                State::Asked { calls, .. } => {
-                    *calls += 1;
-                    return;
-                }
-                State::Left(left) => left.clone(),
-            };
-            // It never changes, but ends.
-            let _ = left.changed().await;
-        }
+impl Numbers {
+    pub(super) fn begin() -> Numbers {
+        Numbers(AtomicU64::new(getrandom::u64().expect("the system gives random numbers")))
     }
 
-    /// A call ends. If it was the last one, and its client knows nothing, what it asked for has to be given up, unless
-    /// it is the grant that is returned.
-    fn leave(self: &Arc<Self>, place: &Place, ending: Ending) -> Option<(Leaving, Option<Fence>)> {
-        let mut places = self.locked();
-        let Some(State::Asked { calls, known }) = places.get_mut(place) else { return None };
-        *calls -= 1;
-        if let Ending::Told(fence) = ending {
-            *known = Some(fence);
-        }
-        if *calls > 0 {
-            return None;
-        }
-        if ending != Ending::Unheard {
-            places.remove(place);
-            return None;
-        }
-        let (done, left) = watch::channel(());
-        let known = *known;
-        places.insert(place.clone(), State::Left(left));
-        Some((Leaving { claims: Arc::clone(self), place: place.clone(), _done: done }, known))
-    }
-
-    fn locked(&self) -> MutexGuard<'_, HashMap<Place, State>> {
-        self.places.lock().unwrap_or_else(PoisonError::into_inner)
+    fn next(&self) -> u64 {
+        // 0 is no call.
+        self.0.fetch_add(1, Ordering::Relaxed).max(1)
     }
 }
 
-/// A place that is being given up, for as long as this is kept.
-struct Leaving {
-    claims: Arc<Claims>,
-    place: Place,
-    _done: watch::Sender<()>,
-}
-
-impl Drop for Leaving {
-    fn drop(&mut self) {
-        self.claims.locked().remove(&self.place);
-    }
-}
-
-/// How a call ends.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Ending {
-    /// Nobody listens any more.
-    Unheard,
-    /// The client was told of a grant.
-    Told(Fence),
-    /// There is nothing to give up.
-    Nothing,
-}
-
-/// What a call has asked for. Who drops it gives it up.
+/// What a call asks for. Who drops it gives it up.
 pub(super) struct Claim<E: Engine> {
     service: Arc<Service<E>>,
-    claims: Arc<Claims>,
-    place: Place,
+    session: SessionId,
+    name: Name,
+    call: u64,
     /// Whether the session is there for this call alone.
     is_own: bool,
-    ending: Ending,
+    /// Whether there is nothing to give up.
+    is_settled: bool,
 }
 
 impl<E: Engine> Claim<E> {
     /// Is about to ask for something.
-    pub(super) async fn enter(
+    pub(super) fn enter(
         service: &Arc<Service<E>>,
-        claims: &Arc<Claims>,
+        numbers: &Numbers,
         session: SessionId,
         name: Name,
         is_own: bool,
     ) -> Claim<E> {
-        let place = (session, name);
-        claims.enter(&place, || service.look(|machine| machine.fence_of(session, &place.1))).await;
-        let (service, claims) = (Arc::clone(service), Arc::clone(claims));
-        Claim { service, claims, place, is_own, ending: Ending::Unheard }
+        Claim { service: Arc::clone(service), session, name, call: numbers.next(), is_own, is_settled: false }
     }
 
     /// The session.
     pub(super) fn session(&self) -> SessionId {
-        self.place.0
+        self.session
     }
 
     /// What is asked for.
     pub(super) fn name(&self) -> &Name {
-        &self.place.1
+        &self.name
+    }
+
+    /// The number of the call.
+    pub(super) fn call(&self) -> u64 {
+        self.call
     }
 
     /// The client has been told of the grant, which is its own from now on.
-    pub(super) fn told(mut self, fence: Fence) {
-        self.ending = Ending::Told(fence);
+    pub(super) fn told(mut self) {
+        self.is_settled = true;
     }
 
     /// Nothing came of it.
     pub(super) fn nothing(mut self) {
         // A session of its own is of no use to anybody.
-        if !self.is_own {
-            self.ending = Ending::Nothing;
-        }
+        self.is_settled = !self.is_own;
     }
 }
 
 impl<E: Engine> Drop for Claim<E> {
     fn drop(&mut self) {
-        let Some((leaving, known)) = self.claims.leave(&self.place, self.ending) else { return };
+        if self.is_settled {
+            return;
+        }
         // There is none if the node stops, and then there is nobody to give anything up.
         if let Ok(runtime) = Handle::try_current() {
-            runtime.spawn(give_up(Arc::clone(&self.service), leaving, known, self.is_own));
+            let (service, session, name, call) =
+                (Arc::clone(&self.service), self.session, self.name.clone(), self.call);
+            runtime.spawn(give_up(service, session, name, call, self.is_own));
         }
     }
 }
 
 /// Gives up a place, whatever has come of it.
-async fn give_up<E: Engine>(service: Arc<Service<E>>, leaving: Leaving, known: Option<Fence>, is_own: bool) {
+async fn give_up<E: Engine>(service: Arc<Service<E>>, session: SessionId, name: Name, call: u64, is_own: bool) {
     let deadline = Instant::now() + PATIENCE;
-    let (session, name) = &leaving.place;
     loop {
         let done = if is_own {
-            service.close(*session, deadline).await.map(|_| ())
+            service.close(session, deadline).await.map(|_| ())
         } else {
-            withdraw_or_release(&service, *session, name, known, deadline).await
+            service.abandon(session, call, name.clone(), deadline).await
         };
         match done {
             Ok(()) | Err(ServiceError::Refused(_)) => return,
@@ -183,18 +117,5 @@ async fn give_up<E: Engine>(service: Arc<Service<E>>, leaving: Leaving, known: O
             }
             Err(_) => tokio::time::sleep(AGAIN).await,
         }
-    }
-}
-
-async fn withdraw_or_release<E: Engine>(
-    service: &Service<E>,
-    session: SessionId,
-    name: &Name,
-    known: Option<Fence>,
-    deadline: Instant,
-) -> Result<(), ServiceError> {
-    match service.withdraw(session, 0, name.clone(), deadline).await? {
-        Some(fence) if Some(fence) != known => service.release(session, 0, name.clone(), deadline).await.map(|_| ()),
-        Some(_) | None => Ok(()),
     }
 }

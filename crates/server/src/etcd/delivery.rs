@@ -7,9 +7,11 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll, ready};
 
-use axum::body::{Body, Bytes};
-use axum::response::Response;
+use axum::body::Bytes;
+use axum::http;
 use hyper::body::{Frame, SizeHint};
+use tonic::Status;
+use tonic::body::Body;
 
 use super::claim::Claim;
 use crate::engine::Engine;
@@ -37,27 +39,24 @@ pub(super) fn tell<E: Engine, T>(answer: T, granted: Granted<E>) -> tonic::Respo
     response
 }
 
-/// Watches an answer that tells of a grant on its way out.
-pub(super) async fn watch<E: Engine>(mut response: Response) -> Response {
+/// Watches an answer on its way out, if it tells of a grant.
+pub(super) fn watch<E: Engine>(mut response: http::Response<Body>) -> http::Response<Watched<E>> {
     let letter = response.extensions_mut().remove::<Letter<E>>();
     let granted = letter.and_then(|letter| letter.0.lock().unwrap_or_else(PoisonError::into_inner).take());
-    if granted.is_none() {
-        return response;
-    }
-    response.map(|body| Body::new(Watched { body, granted }))
+    response.map(|body| Watched { body, granted })
 }
 
-/// A body that tells of a grant.
-struct Watched<E: Engine> {
+/// A body that may tell of a grant.
+pub(super) struct Watched<E: Engine> {
     body: Body,
     granted: Option<Granted<E>>,
 }
 
 impl<E: Engine> hyper::body::Body for Watched<E> {
     type Data = Bytes;
-    type Error = axum::Error;
+    type Error = Status;
 
-    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+    fn poll_frame(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Status>>> {
         let this = self.get_mut();
         let frame = ready!(Pin::new(&mut this.body).poll_frame(context));
         let is_last = match &frame {
@@ -65,8 +64,8 @@ impl<E: Engine> hyper::body::Body for Watched<E> {
             Some(Ok(frame)) => frame.is_trailers(),
             Some(Err(_)) => false,
         };
-        if is_last && let Some(Granted { claim, fence }) = this.granted.take() {
-            claim.told(fence);
+        if is_last && let Some(Granted { claim, .. }) = this.granted.take() {
+            claim.told();
         }
         Poll::Ready(frame)
     }

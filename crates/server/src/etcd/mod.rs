@@ -21,8 +21,8 @@
 //! no error; nor is resigning what one does not lead. A waiter's key can be unlocked, too, which ends its wait.
 
 mod auth;
+mod calls;
 mod claim;
-mod count;
 mod delivery;
 mod election;
 #[cfg(feature = "hostile")]
@@ -39,21 +39,15 @@ mod wire;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use axum::Router;
-use axum::middleware::map_response;
 use tonic::Status;
 use tonic::metadata::MetadataMap;
-use tonic::service::Routes;
+
+pub use calls::{Called, Calls};
 
 use crate::access::Authorised;
 use crate::engine::{Engine, Leadership};
-use claim::Claims;
-pub(crate) use count::counted;
+use claim::Numbers;
 use wire::etcdserverpb::ResponseHeader;
-use wire::etcdserverpb::auth_server::AuthServer;
-use wire::etcdserverpb::lease_server::LeaseServer;
-use wire::v3electionpb::election_server::ElectionServer;
-use wire::v3lockpb::lock_server::LockServer;
 
 /// How long a request that does not wait for anybody may take.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -69,33 +63,17 @@ pub struct Identity {
     pub member_id: u64,
 }
 
-/// The addresses of etcd's services. There is no fallback, so they can be merged with others. Who answers is asked for
-/// each time: a node may come to know its cluster only after it has begun to answer.
-pub fn routes<E: Engine>(
-    service: impl Into<Authorised<E>>,
-    identity: impl Fn() -> Identity + Send + Sync + 'static,
-) -> Router {
-    let etcd = Arc::new(Etcd { service: service.into(), identity: Arc::new(identity), claims: Arc::default() });
-    let auth = AuthServer::from_arc(Arc::clone(&etcd)).max_decoding_message_size(LARGEST_MESSAGE);
-    let lease = LeaseServer::from_arc(Arc::clone(&etcd)).max_decoding_message_size(LARGEST_MESSAGE);
-    let lock = LockServer::from_arc(Arc::clone(&etcd)).max_decoding_message_size(LARGEST_MESSAGE);
-    let election = ElectionServer::from_arc(etcd).max_decoding_message_size(LARGEST_MESSAGE);
-    let routes = Routes::from(Router::new()).add_service(auth).add_service(lease).add_service(lock);
-    let routes = routes.add_service(election);
-    routes.into_axum_router().layer(map_response(delivery::watch::<E>))
-}
-
 /// What the services share. Each call is made [on behalf](Etcd::of) of somebody.
 struct Etcd<E> {
     service: Authorised<E>,
     identity: Arc<dyn Fn() -> Identity + Send + Sync>,
-    claims: Arc<Claims>,
+    numbers: Arc<Numbers>,
 }
 
 impl<E> Clone for Etcd<E> {
     fn clone(&self) -> Etcd<E> {
-        let Etcd { service, identity, claims } = self;
-        Etcd { service: service.clone(), identity: Arc::clone(identity), claims: Arc::clone(claims) }
+        let Etcd { service, identity, numbers } = self;
+        Etcd { service: service.clone(), identity: Arc::clone(identity), numbers: Arc::clone(numbers) }
     }
 }
 
@@ -103,7 +81,7 @@ impl<E: Engine> Etcd<E> {
     /// The same for whoever makes this call, if it is anybody.
     fn of(&self, metadata: &MetadataMap) -> Result<Etcd<E>, Status> {
         let service = self.service.of(metadata.as_ref()).map_err(|error| status::common(&error))?;
-        Ok(Etcd { service, identity: Arc::clone(&self.identity), claims: Arc::clone(&self.claims) })
+        Ok(Etcd { service, identity: Arc::clone(&self.identity), numbers: Arc::clone(&self.numbers) })
     }
 
     fn header(&self, revision: u64) -> Option<ResponseHeader> {

@@ -54,8 +54,8 @@ impl<E: Engine> Etcd<E> {
         };
         // Before it is claimed: whoever drops a claim gives up what the session has asked for.
         self.service.may_use(session, soon()).await.map_err(|error| describe(&error))?;
-        let claim = Claim::enter(self.service.unasked(), &self.claims, session, name.clone(), is_own).await;
-        let acquire = Acquire { value, ..plain_request(session, name) };
+        let claim = Claim::enter(self.service.unasked(), &self.numbers, session, name.clone(), is_own);
+        let acquire = Acquire { value, call: claim.call(), ..plain_request(session, name) };
         let granted = if is_own { self.ask_kept_alive(acquire).await } else { self.ask(acquire).await };
         match granted {
             Ok(fence) => Ok(Granted { claim, fence }),

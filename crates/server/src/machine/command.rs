@@ -135,6 +135,9 @@ pub struct Acquire {
     /// The request's number within the session; 0 if it has none. One that has a number does its work once, however
     /// often it is sent: its number is used up by the first answer, be it a refusal.
     pub request: u64,
+    /// The call that asks, by a number that no other call has; 0 if it is not one that [gives
+    /// up](Command::GiveUp) what nobody is told of.
+    pub call: u64,
     /// What is asked for.
     pub name: Name,
     /// With whom to share it.
@@ -183,6 +186,16 @@ pub enum Command {
         /// The last request that asked for it: a withdrawal that comes late does not give up what was asked for since.
         /// 0 means whichever.
         request: u64,
+        /// Where.
+        name: Name,
+    },
+    /// A call has ended before anybody was told what came of it: the place in line that it has asked for is given up,
+    /// or what was granted to it is given back, unless somebody has asked for the same since.
+    GiveUp {
+        /// Whose.
+        session: SessionId,
+        /// Which call.
+        call: u64,
         /// Where.
         name: Name,
     },

@@ -40,6 +40,8 @@ struct Permits {
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Holding {
     pub(super) fence: Fence,
+    /// The call that it was granted to, for as long as nobody else has asked for it.
+    pub(super) call: u64,
     pub(super) mode: Mode,
     pub(super) delay_ms: u64,
     pub(super) value: Vec<u8>,
@@ -52,6 +54,8 @@ pub(super) struct Waiting {
     pub(super) session: SessionId,
     /// The number of the last request that asked for it.
     pub(super) request: u64,
+    /// The last call that asked for it.
+    pub(super) call: u64,
     pub(super) mode: Mode,
     pub(super) delay_ms: u64,
     pub(super) value: Vec<u8>,
@@ -77,18 +81,18 @@ impl Lock {
     /// Grants it to a request that does not have to wait.
     pub(super) fn grant(&mut self, acquire: Acquire, fence: Fence, moment: Moment) {
         self.add_user(acquire.mode);
-        let Acquire { session, mode, delay_ms, value, .. } = acquire;
-        self.holders.insert(session, Box::new(Holding { fence, mode, delay_ms, value, since_ms: moment.at_ms }));
+        let Acquire { session, call, mode, delay_ms, value, .. } = acquire;
+        self.holders.insert(session, Box::new(Holding { fence, call, mode, delay_ms, value, since_ms: moment.at_ms }));
     }
 
     /// Puts a request at the end of the line.
     pub(super) fn queue(&mut self, acquire: Acquire, moment: Moment) {
         self.add_user(acquire.mode);
-        let Acquire { session, request, mode, delay_ms, value, .. } = acquire;
+        let Acquire { session, request, call, mode, delay_ms, value, .. } = acquire;
         let arrival = self.arrivals;
         self.arrivals += 1;
         *self.crowds.entry(arrival / CROWD).or_default() += 1;
-        let waiting = Waiting { session, request, mode, delay_ms, value, since_ms: moment.at_ms, arrival };
+        let waiting = Waiting { session, request, call, mode, delay_ms, value, since_ms: moment.at_ms, arrival };
         self.line.insert(moment.index, waiting);
     }
 
@@ -117,10 +121,10 @@ impl Lock {
         if !self.admits(next.mode) {
             return None;
         }
-        let (_, Waiting { session, mode, delay_ms, value, since_ms, arrival, .. }) = self.line.pop_first()?;
+        let (_, Waiting { session, call, mode, delay_ms, value, since_ms, arrival, .. }) = self.line.pop_first()?;
         self.leave_crowd(arrival);
         let admitted = Admitted { session, since_ms, value: value.clone() };
-        self.holders.insert(session, Box::new(Holding { fence, mode, delay_ms, value, since_ms: moment.at_ms }));
+        self.holders.insert(session, Box::new(Holding { fence, call, mode, delay_ms, value, since_ms: moment.at_ms }));
         Some(admitted)
     }
 

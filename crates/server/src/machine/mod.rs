@@ -87,6 +87,7 @@ impl Machine {
             Command::Expire { session } => self.end(moment, session, Departure::Expired, events),
             Command::Acquire(acquire) => self.acquire(moment, acquire, events),
             Command::Withdraw { session, request, name } => self.withdraw(moment, session, request, &name, events),
+            Command::GiveUp { session, call, name } => self.give_up(moment, session, call, &name, events),
             Command::Release { session, request, name } => self.release(moment, session, request, &name, events),
             Command::Force { name, by } => self.force(moment, &name, by, events),
             Command::EndDelay { name, fence } => self.end_delay(moment, &name, fence, events),
@@ -174,17 +175,22 @@ impl Machine {
         is_known: bool,
         events: &mut Vec<Event>,
     ) -> Result<Response, Refusal> {
-        let Acquire { session, request, name, mode, value, .. } = acquire;
+        let Acquire { session, request, call, name, mode, value, .. } = acquire;
         let lock = self.locks.get_mut(&name).expect("where a session has a place, there is a lock");
         let (known_mode, known_value, fence) = match lock.line.get_mut(&place) {
             Some(waiting) => {
                 if waiting.mode == mode && !is_known {
                     waiting.request = waiting.request.max(request);
+                    waiting.call = call;
                 }
                 (waiting.mode, &mut waiting.value, None)
             }
             None => {
                 let holding = lock.holders.get_mut(&session).expect("who has a place holds or awaits the lock");
+                if holding.mode == mode && !is_known && holding.call != call {
+                    // It may have been told to who asked before, and to who asks now: no call gives it up any more.
+                    holding.call = 0;
+                }
                 (holding.mode, &mut holding.value, Some(holding.fence))
             }
         };
@@ -231,6 +237,31 @@ impl Machine {
         if let Some(place) = place.filter(|_| request == 0 || asked.is_none_or(|asked| asked <= request)) {
             session.places.remove(name);
             self.leave(moment, id, name, place, Departure::Withdrawn, events);
+            self.go_on(moment, name, events);
+            self.end_if_over(moment, id, events);
+        }
+        Ok(Response::Done)
+    }
+
+    fn give_up(
+        &mut self,
+        moment: Moment,
+        id: SessionId,
+        call: u64,
+        name: &Name,
+        events: &mut Vec<Event>,
+    ) -> Result<Response, Refusal> {
+        let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
+        let (Some(lock), Some(&place)) = (self.locks.get(name), session.places.get(name)) else {
+            return Ok(Response::Done);
+        };
+        let (last, departure) = match lock.line.get(&place) {
+            Some(waiting) => (waiting.call, Departure::Withdrawn),
+            None => (lock.holders.get(&id).map_or(0, |holding| holding.call), Departure::Released),
+        };
+        if last == call && call != 0 {
+            session.places.remove(name);
+            self.leave(moment, id, name, place, departure, events);
             self.go_on(moment, name, events);
             self.end_if_over(moment, id, events);
         }

@@ -77,6 +77,7 @@ mod tests {
             let wait = Acquire {
                 session,
                 request: 1,
+                call: 0,
                 name: Name::lock(if number > 3 { "permits" } else { "a" }),
                 mode,
                 wait: true,

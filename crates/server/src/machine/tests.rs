@@ -19,7 +19,16 @@ fn name() -> Name {
 
 fn asking(number: u64, request: u64) -> Acquire {
     let mode = Mode::Exclusive;
-    Acquire { session: session(number), request, name: name(), mode, wait: true, delay_ms: 0, value: Vec::new() }
+    Acquire {
+        session: session(number),
+        request,
+        call: 0,
+        name: name(),
+        mode,
+        wait: true,
+        delay_ms: 0,
+        value: Vec::new(),
+    }
 }
 
 fn fence(index: u64) -> Fence {
@@ -241,6 +250,31 @@ fn a_late_withdrawal_leaves_what_was_asked_for_since() {
     assert_eq!(machine.apply(withdraw(4)), (DONE, vec![]));
     machine.apply(withdraw(5));
     assert_eq!(machine.machine.ahead_of(session(2), &name()), None);
+}
+
+/// A client whose call was cut off calls another node, before the first one has noticed.
+#[test]
+fn a_call_gives_up_only_what_nobody_has_asked_for_since() {
+    let mut machine = Numbered::with_sessions(2);
+    let calling = |number, call| Acquire { call, ..asking(number, 0) };
+    let give_up = |number, call| Command::GiveUp { session: session(number), call, name: name() };
+    machine.acquire(calling(1, 1));
+    machine.acquire(calling(2, 2));
+    machine.acquire(calling(2, 3));
+    assert_eq!(machine.apply(give_up(2, 2)), (DONE, vec![]), "the later call waits for it");
+    assert_eq!(machine.apply(give_up(2, 0)), (DONE, vec![]), "0 is no call");
+    machine.apply(give_up(2, 3));
+    assert_eq!(machine.machine.ahead_of(session(2), &name()), None);
+
+    assert_eq!(machine.acquire(calling(1, 1)), granted(101), "the same call, sent again");
+    machine.acquire(calling(2, 4));
+    machine.apply(give_up(1, 1));
+    assert_eq!(machine.holders(), [2], "what nobody was told of is given back");
+    machine.acquire(calling(2, 5));
+    for call in [4, 5] {
+        assert_eq!(machine.apply(give_up(2, call)), (DONE, vec![]), "either call may have been told of it");
+    }
+    assert_eq!(machine.holders(), [2]);
 }
 
 #[test]

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 use axum::Router;
 use axum::response::Response;
 use axum::routing::future::RouteFuture;
+use futures_util::FutureExt;
+use futures_util::future::{BoxFuture, Either};
 use hyper::body::Incoming;
 use hyper::server::conn::{http1, http2};
 use hyper::{Request, service};
@@ -23,6 +25,8 @@ use tonic::codegen::Service as _;
 use super::socket::{Nature, Socket};
 use super::tls::Tls;
 use crate::api::Failure;
+use crate::etcd::Calls;
+use crate::raft::Replica;
 use crate::telemetry::Telemetry;
 
 /// So many connections more are told that there are too many.
@@ -45,8 +49,10 @@ const MOST_STREAMS: u32 = 10_000;
 
 /// How connections are served.
 pub(super) struct Door {
-    /// What is answered.
+    /// What is answered to who speaks our own language.
     pub(super) routes: Router,
+    /// What is answered to who speaks etcd's.
+    pub(super) calls: Arc<Calls<Replica>>,
     /// What is answered to members even if there are too many connections.
     pub(super) member_routes: Router,
     /// How to encrypt, if so.
@@ -79,12 +85,12 @@ impl Speech {
         Speech { http1, http2 }
     }
 
-    async fn serve(&self, socket: Socket, nature: Nature, routes: Router) {
-        let (io, routes) = (TokioIo::new(socket), OnConnection { routes, is_member: nature.is_member });
+    async fn serve(&self, socket: Socket, nature: Nature, routes: Router, calls: Option<Arc<Calls<Replica>>>) {
+        let (io, answers) = (TokioIo::new(socket), OnConnection { routes, calls, is_member: nature.is_member });
         let served = if nature.is_http2 {
-            self.http2.serve_connection(io, routes).await
+            self.http2.serve_connection(io, answers).await
         } else {
-            self.http1.serve_connection(io, routes).with_upgrades().await
+            self.http1.serve_connection(io, answers).with_upgrades().await
         };
         if let Err(error) = served {
             tracing::debug!(%error, "a connection ended");
@@ -95,25 +101,31 @@ impl Speech {
 /// What is answered on one connection.
 struct OnConnection {
     routes: Router,
+    calls: Option<Arc<Calls<Replica>>>,
     is_member: bool,
 }
 
 impl service::Service<Request<Incoming>> for OnConnection {
     type Response = Response;
     type Error = Infallible;
-    type Future = RouteFuture<Infallible>;
+    type Future = Either<BoxFuture<'static, Result<Response, Infallible>>, RouteFuture<Infallible>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
+        if let Some(calls) = &self.calls
+            && let Some(called) = Calls::<Replica>::called(request.uri().path())
+        {
+            return Either::Left(Arc::clone(calls).answer(called, request).map(Ok).boxed());
+        }
         if self.is_member {
             request.extensions_mut().insert(FromMember);
         }
-        self.routes.clone().call(request)
+        Either::Right(self.routes.clone().call(request))
     }
 }
 
 /// Accepts until told to stop.
 pub(super) async fn accept(listener: TcpListener, door: Door, stopping: CancellationToken) {
-    let Door { routes, member_routes, tls, most_connections, telemetry } = door;
+    let Door { routes, calls, member_routes, tls, most_connections, telemetry } = door;
     let told_routes = member_routes.fallback(move || async move { too_many(most_connections) });
     let (speech, places) = (Arc::new(Speech::new()), Arc::new(Semaphore::new(most_connections)));
     let told_places = Arc::new(Semaphore::new(MOST_TOLD));
@@ -134,12 +146,12 @@ pub(super) async fn accept(listener: TcpListener, door: Door, stopping: Cancella
         };
         let (speech, tls, stopping) = (Arc::clone(&speech), tls.clone(), stopping.clone());
         if let Ok(place) = Arc::clone(&places).try_acquire_owned() {
-            let routes = routes.clone();
+            let (routes, calls) = (routes.clone(), Some(Arc::clone(&calls)));
             let counted = telemetry.connection();
             tokio::spawn(async move {
                 let serving = async {
                     let Some((socket, nature)) = greet(socket, tls.as_ref(), place).await else { return };
-                    speech.serve(socket, nature, routes).await;
+                    speech.serve(socket, nature, routes, calls).await;
                 };
                 tokio::select! {
                     () = serving => {}
@@ -155,7 +167,7 @@ pub(super) async fn accept(listener: TcpListener, door: Door, stopping: Cancella
             let routes = told_routes.clone();
             tokio::spawn(tokio::time::timeout(TOLD_WITHIN, async move {
                 let Some((socket, nature)) = greet(socket, tls.as_ref(), place).await else { return };
-                speech.serve(socket, nature, routes).await;
+                speech.serve(socket, nature, routes, None).await;
             }));
         }
     }

@@ -18,11 +18,12 @@ use tokio_util::sync::CancellationToken;
 pub use tls::{MEMBER_NAME, TlsError, TlsFiles, check_tls};
 
 use crate::access::{Access, Authorised, TokensError};
+use crate::api;
 use crate::engine::{Engine, NodeId};
+use crate::etcd::{Calls, Identity};
 use crate::raft::{RandomId, Replica, Settings, StartError, Timing};
 use crate::service::{Desk, Service};
 use crate::telemetry::Telemetry;
-use crate::{api, etcd};
 use accept::Door;
 use tls::Tls;
 
@@ -116,19 +117,17 @@ impl Node {
         let of_cluster = replica.clone();
         let identity = move || {
             let cluster_id = of_cluster.cluster().map_or(0, RandomId::short);
-            etcd::Identity { cluster_id, member_id: node }
+            Identity { cluster_id, member_id: node }
         };
         let authorised = Authorised::new(Arc::clone(&service), access.clone());
         let member_routes = peer::routes(replica, tls.is_some());
-        let routes = Router::new()
-            .merge(api::routes(authorised.clone(), Arc::clone(&telemetry)))
-            .merge(etcd::counted(etcd::routes(authorised, identity), &telemetry))
-            .merge(member_routes.clone());
+        let calls = Arc::new(Calls::new(authorised.clone(), identity, &telemetry));
+        let routes = Router::new().merge(api::routes(authorised, Arc::clone(&telemetry))).merge(member_routes.clone());
         let stopping = CancellationToken::new();
         if let Some(access) = access {
             tokio::spawn(access.keep_up(stopping.clone()));
         }
-        let door = Door { routes, member_routes, tls, most_connections, telemetry };
+        let door = Door { routes, calls, member_routes, tls, most_connections, telemetry };
         let accepting = tokio::spawn(accept::accept(listener, door, stopping.clone()));
         tracing::info!(node, %address, version = env!("CARGO_PKG_VERSION"), "this node serves");
         Ok(Node { service, address, stopping, accepting })

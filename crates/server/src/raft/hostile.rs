@@ -118,7 +118,16 @@ fn all_commands() -> Vec<Command> {
     };
     let acquire = |number, mode| {
         let (name, value) = (name.clone(), vec![1, 2]);
-        Command::Acquire(Acquire { session: session(number), request: 1, name, mode, wait: true, delay_ms: 5, value })
+        Command::Acquire(Acquire {
+            session: session(number),
+            request: 1,
+            call: 0,
+            name,
+            mode,
+            wait: true,
+            delay_ms: 5,
+            value,
+        })
     };
     vec![
         open(1),

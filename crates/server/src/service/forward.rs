@@ -8,7 +8,7 @@ use tokio::time::timeout;
 use super::Service;
 use super::leases::{Inheritance, Inherited};
 use crate::engine::{Applied, Engine, NodeId, Unavailable};
-use crate::machine::{Command, Fence, Name, SessionId};
+use crate::machine::{Acquire, Command, Fence, Name, Response, SessionId};
 use crate::switches::switches;
 
 /// What only the leader can do.
@@ -22,6 +22,9 @@ pub(super) enum Question {
     TimeLeft(SessionId),
     /// What was decided last.
     Barrier,
+    /// Have a request applied that is to wait; if it does, answer when it has come to the lock, or after so many
+    /// milliseconds. Who asks still waits, so asking again finds what it wants, whatever came of it before.
+    Obtain(Acquire, u64),
     /// Say when a place in line has come to the lock.
     Await(Place),
     /// Know how long sessions have left, if you lead next. This is asked of everybody.
@@ -47,12 +50,14 @@ impl Question {
             Question::Renew(_)
             | Question::TimeLeft(_)
             | Question::Barrier
+            | Question::Obtain(..)
             | Question::Await(_)
             | Question::Inherit(_) => true,
             Question::Submit(command) => match command {
                 Command::Acquire(acquire) => acquire.request > 0,
                 Command::Release { request, .. } => *request > 0,
-                Command::Withdraw { .. } | Command::EndDelay { .. } | Command::Proclaim { .. } => true,
+                Command::Withdraw { .. } | Command::GiveUp { .. } => true,
+                Command::EndDelay { .. } | Command::Proclaim { .. } => true,
                 Command::Open { .. }
                 | Command::Close { .. }
                 | Command::Expire { .. }
@@ -67,6 +72,8 @@ impl Question {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Answer {
     Applied(Applied),
+    /// What came of a request for a lock at first, and the number of the grant if it was granted after that.
+    Obtained(Applied, Option<Fence>),
     /// The full time, in milliseconds, unless there is no such session.
     Renewed(Option<u64>),
     /// What is left and the full time, in milliseconds.
@@ -98,6 +105,14 @@ impl Answer {
 
     pub(super) fn barrier(self) -> Result<u64, Unavailable> {
         if let Answer::Barrier(index) = self { Ok(index) } else { Err(Unavailable::Unknown) }
+    }
+
+    pub(super) fn obtained(self) -> Result<(Applied, Option<Fence>), Unavailable> {
+        match self {
+            Answer::Applied(applied) => Ok((applied, None)),
+            Answer::Obtained(applied, granted) => Ok((applied, granted)),
+            _ => Err(Unavailable::Unknown),
+        }
     }
 
     pub(super) fn awaited(self) -> Result<Option<Fence>, Unavailable> {
@@ -134,7 +149,19 @@ impl<E: Engine> Service<E> {
                 self.confirm().await?;
                 Ok(Answer::Barrier(self.desk.index()))
             }
-            Question::Await(place) => self.await_grant(&place).await.map(Answer::Awaited),
+            Question::Obtain(acquire, patience_ms) => {
+                let (session, name) = (acquire.session, acquire.name.clone());
+                let applied = self.engine.submit(Command::Acquire(acquire)).await?;
+                let granted = if let Response::Queued { .. } = applied.response {
+                    let place = Place { session, name, index: applied.moment.index };
+                    // If it is not sure whether it still leads, the place in line is what it can speak of.
+                    self.await_grant(&place, Duration::from_millis(patience_ms).min(LONGEST)).await.unwrap_or(None)
+                } else {
+                    None
+                };
+                Ok(Answer::Obtained(applied, granted))
+            }
+            Question::Await(place) => self.await_grant(&place, LONGEST).await.map(Answer::Awaited),
             Question::Inherit(Inheritance { term, left_ms }) => {
                 let left_ms = left_ms.into_iter().collect();
                 *self.desk.inherited() = Some(Inherited { at: Instant::now(), term, left_ms });
@@ -144,13 +171,13 @@ impl<E: Engine> Service<E> {
     }
 
     /// Waits until a place in line has come to the lock, and makes sure that it has not lost it since.
-    async fn await_grant(&self, place: &Place) -> Result<Option<Fence>, Unavailable> {
+    async fn await_grant(&self, place: &Place, patience: Duration) -> Result<Option<Fence>, Unavailable> {
         let Place { session, name, index } = place;
         let holds = || self.look(|machine| machine.fence_of(*session, name));
         let mut ticket = self.desk.waiters.register(*session, name);
         if holds().is_none() {
             // Whatever comes of it, what counts is what is true afterwards.
-            let _ = timeout(LONGEST, ticket.fate(*index)).await;
+            let _ = timeout(patience, ticket.fate(*index)).await;
         }
         if !self.is_sure_of(*session) {
             self.confirm().await?;

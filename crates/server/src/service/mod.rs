@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use thiserror::Error;
-use tokio::sync::broadcast;
+use tokio::sync::{Semaphore, broadcast};
 use tokio::time::{sleep, timeout, timeout_at};
 
 pub use desk::Desk;
@@ -124,12 +124,15 @@ pub struct Service<E> {
     /// When the last round began in which a majority confirmed that this node leads.
     confirmed: Mutex<Option<Instant>>,
     awake: Arc<Awake>,
+    /// Places for those of whom the leader is asked to say when they have come to the lock.
+    awaited: Semaphore,
 }
 
 impl<E: Engine> Service<E> {
     /// A service whose desk is told of everything that the engine applies. Time is kept from now on.
     pub fn start(engine: E, desk: Arc<Desk>) -> Arc<Service<E>> {
-        let service = Arc::new(Service { engine, desk, confirmed: Mutex::default(), awake: Awake::begin() });
+        let awaited = Semaphore::new(MOST_AWAITED);
+        let service = Arc::new(Service { engine, desk, confirmed: Mutex::default(), awake: Awake::begin(), awaited });
         time_keeper::start(&service);
         service
     }
@@ -203,7 +206,10 @@ impl<E: Engine> Service<E> {
     ) -> Result<Fence, ServiceError> {
         let (session, request, name) = (acquire.session, acquire.request, acquire.name.clone());
         let mut ticket = self.desk.waiters.register(session, &name);
-        let Applied { moment, response } = self.submit(Command::Acquire(acquire), deadline).await?;
+        let (Applied { moment, response }, granted) = self.obtain(acquire, wait_until, deadline).await?;
+        if let Some(fence) = granted {
+            return self.granted_there(session, &name, fence).await;
+        }
         match response {
             Response::Granted { fence } => return Ok(fence),
             Response::Queued { .. } => {}
@@ -222,17 +228,40 @@ impl<E: Engine> Service<E> {
         }
     }
 
+    /// Has a request applied. If another node leads, that one knows first when it has come to the lock; so it is asked
+    /// to wait a little for that, which is often enough.
+    async fn obtain(
+        &self,
+        acquire: Acquire,
+        wait_until: Option<Instant>,
+        deadline: Instant,
+    ) -> Result<(Applied, Option<Fence>), ServiceError> {
+        let is_elsewhere = !self.engine.leadership().borrow().is_here;
+        let place = self.awaited.try_acquire().ok().filter(|_| acquire.wait && is_elsewhere);
+        let question = if place.is_some() {
+            let now = Instant::now();
+            let until = |then: Instant| then.saturating_duration_since(now);
+            let patience = SHORT_WAIT.min(until(deadline) / 2).min(wait_until.map_or(SHORT_WAIT, until));
+            Question::Obtain(acquire, patience.as_millis() as u64)
+        } else {
+            Question::Submit(Command::Acquire(acquire))
+        };
+        Ok(self.ask_leader(&question, deadline).await?.obtained()?)
+    }
+
+    /// The leader has made sure of a grant, but what it said may have lain here since.
+    async fn granted_there(&self, session: SessionId, name: &Name, fence: Fence) -> Result<Fence, ServiceError> {
+        if self.awake.has_stood_still() {
+            self.look_again(session, name, fence).await?;
+        }
+        Ok(fence)
+    }
+
     /// Waits in line. This node is told by what it applies; if another one leads, that one knows first, and is asked.
     async fn granted(&self, ticket: &mut Ticket, place: Place) -> Result<Fence, ServiceError> {
         tokio::select! {
             biased;
-            fence = self.granted_elsewhere(&place) => {
-                // The leader has looked, but what it said may have lain here since.
-                if self.awake.has_stood_still() {
-                    self.look_again(place.session, &place.name, fence).await?;
-                }
-                Ok(fence)
-            }
+            fence = self.granted_elsewhere(&place) => self.granted_there(place.session, &place.name, fence).await,
             fate = ticket.fate(place.index) => match fate {
                 Fate::Granted(fence) => self.look_again(place.session, &place.name, fence).await.map(|()| fence),
                 Fate::Gone(departure) => Err(ServiceError::Gone(departure.into())),
@@ -247,10 +276,17 @@ impl<E: Engine> Service<E> {
         let mut leadership = self.engine.leadership();
         loop {
             let now = *leadership.borrow_and_update();
-            let elsewhere = now.leader.filter(|_| !now.is_here);
-            let answer = match elsewhere {
-                Some(leader) => forward::ask(&self.engine, leader, &question).await,
-                None => Err(Unavailable::Elsewhere { leader: None }),
+            let Some(leader) = now.leader.filter(|_| !now.is_here) else {
+                if leadership.changed().await.is_err() {
+                    // This node stops, and whoever waits here with it.
+                    std::future::pending::<()>().await;
+                }
+                continue;
+            };
+            let answer = {
+                // Those who came first are the first to get what they wait for, mostly.
+                let _place = self.awaited.acquire().await;
+                forward::ask(&self.engine, leader, &question).await
             };
             match answer.and_then(forward::Answer::awaited) {
                 Ok(Some(fence)) => return fence,
@@ -347,6 +383,17 @@ impl<E: Engine> Service<E> {
         }
     }
 
+    /// Gives up what a call has asked for, whatever has come of it, unless somebody has asked for the same since.
+    pub async fn abandon(
+        &self,
+        session: SessionId,
+        call: u64,
+        name: Name,
+        deadline: Instant,
+    ) -> Result<(), ServiceError> {
+        done(self.submit(Command::GiveUp { session, call, name }, deadline).await?.response)
+    }
+
     /// Gives back a lock, or steps down.
     pub async fn release(
         &self,
@@ -440,6 +487,11 @@ impl<E: Engine> Service<E> {
     }
 }
 
+/// The leader is asked to tell of so many at once. It works on a few more questions of one node, and these must not wait
+/// for locks to be released. All others hear of it when this node applies it, a little later.
+const MOST_AWAITED: usize = 128;
+/// How long the leader waits with its answer to a request for a lock, in case it is granted.
+const SHORT_WAIT: Duration = Duration::from_secs(1);
 /// How often to look for a leader, if nobody tells.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 /// How long another node may take to hear what a leader leaves behind.
@@ -472,5 +524,5 @@ fn draw_session() -> SessionId {
 /// A request that waits in line, exclusively, without any extras.
 pub fn plain_request(session: SessionId, name: Name) -> Acquire {
     let mode = Mode::Exclusive;
-    Acquire { session, request: 0, name, mode, wait: true, delay_ms: 0, value: Vec::new() }
+    Acquire { session, request: 0, call: 0, name, mode, wait: true, delay_ms: 0, value: Vec::new() }
 }

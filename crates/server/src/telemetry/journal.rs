@@ -200,7 +200,16 @@ mod tests {
             for number in [1, 2] {
                 let (session, mode, value) = (session(number), Mode::Exclusive, Vec::new());
                 let name = name.clone();
-                apply(Command::Acquire(Acquire { session, request: 0, name, mode, wait: true, delay_ms: 0, value }));
+                apply(Command::Acquire(Acquire {
+                    session,
+                    request: 0,
+                    call: 0,
+                    name,
+                    mode,
+                    wait: true,
+                    delay_ms: 0,
+                    value,
+                }));
             }
         }
         let (notes, mut waiting) = queue();

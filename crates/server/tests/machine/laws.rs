@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use quorate_server::machine::view::LockView;
-use quorate_server::machine::{Command, Event, Fence, Machine, Mode, Moment, Name, Response, SessionId};
+use quorate_server::machine::{Acquire, Command, Event, Fence, Machine, Mode, Moment, Name, Response, SessionId};
 
 /// Whoever takes commands and can be looked at: the machine, or the model.
 pub(crate) trait Service {
@@ -42,6 +42,13 @@ fn demand(holds: bool, law: &str) -> Result<(), Broken> {
 }
 
 impl Seen {
+    /// How somebody holds or awaits a lock.
+    fn mode_of(&self, session: SessionId, name: &Name) -> Option<Mode> {
+        let (_, lock) = self.locks.iter().find(|(seen, _)| seen == name)?;
+        let holder = lock.holders.iter().find(|holder| holder.session == session).map(|holder| holder.mode);
+        holder.or_else(|| Some(lock.waiters.iter().find(|waiter| waiter.session == session)?.mode))
+    }
+
     /// What must be true of what can be seen at any time.
     pub(crate) fn judge(&self) -> Result<(), Broken> {
         let mut places: BTreeSet<(SessionId, &Name)> = BTreeSet::new();
@@ -77,6 +84,8 @@ impl Seen {
 pub(crate) struct Told {
     sessions: BTreeSet<SessionId>,
     locks: BTreeMap<Name, ToldLock>,
+    /// The requests that came so far, of all sessions.
+    numbers: BTreeSet<u64>,
 }
 
 #[derive(Clone, Default)]
@@ -87,6 +96,8 @@ struct ToldLock {
     line: Vec<SessionId>,
     /// The request by which each came to the line.
     asked: BTreeMap<SessionId, u64>,
+    /// The call that asked last, for each who has a place.
+    calls: BTreeMap<SessionId, u64>,
     delays: BTreeSet<Fence>,
 }
 
@@ -111,6 +122,7 @@ impl Told {
             self.locks.entry(name.clone()).or_default().delays.remove(fence);
         }
         self.judge_withdrawal(command, events)?;
+        self.judge_giving_up(command, events, seen)?;
         let vacant = |told: &Told| -> BTreeSet<Name> {
             told.locks.iter().filter(|(_, lock)| lock.is_vacant()).map(|(name, _)| name.clone()).collect()
         };
@@ -136,6 +148,24 @@ impl Told {
             Command::Withdraw { session, request: request @ 1.., name } if !events.is_empty() => {
                 let asked = self.lock(name).asked.get(session).copied();
                 demand(asked <= Some(*request), "a withdrawal gives up nothing that was asked for after it")
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn judge_giving_up(&mut self, command: &Command, events: &[Event], seen: &Seen) -> Result<(), Broken> {
+        match command {
+            Command::Acquire(Acquire { session, request, call, name, mode, .. }) => {
+                let is_known = *request > 0 && !self.numbers.insert(*request);
+                // Who asks for another mode than it has is refused, and has not asked.
+                if !is_known && seen.mode_of(*session, name) == Some(*mode) {
+                    self.lock(name).calls.insert(*session, *call);
+                }
+                Ok(())
+            }
+            Command::GiveUp { session, call, name } if !events.is_empty() => {
+                let last = self.lock(name).calls.get(session).copied();
+                demand(last == Some(*call), "a call gives up nothing that somebody has asked for since")
             }
             _ => Ok(()),
         }

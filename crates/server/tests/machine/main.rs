@@ -162,7 +162,7 @@ proptest! {
 fn first_fault(judge: impl Fn(&[Step]) -> Result<(), Broken>) -> Option<(usize, Broken)> {
     let mut runner = TestRunner::deterministic();
     let strategy = scripts();
-    (1..=3000).find_map(|tries| {
+    (1..=20_000).find_map(|tries| {
         let script = strategy.new_tree(&mut runner).expect("there are always scripts").current();
         judge(&script).err().map(|broken| (tries, broken))
     })

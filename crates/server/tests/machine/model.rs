@@ -43,10 +43,12 @@ pub(crate) enum Flaw {
     VacantTwice,
     /// A request that is sent again brings back what the holder had said then.
     OldValueReturns,
+    /// A call that ends unheard gives up what another one has asked for since.
+    AnyCallGivesUp,
 }
 
 impl Flaw {
-    pub(crate) const ALL: [Flaw; 16] = [
+    pub(crate) const ALL: [Flaw; 17] = [
         Flaw::ReadersOvertake,
         Flaw::ExpiryForgetsWaiters,
         Flaw::AnyDelayEnds,
@@ -63,6 +65,7 @@ impl Flaw {
         Flaw::LastDelayCounts,
         Flaw::VacantTwice,
         Flaw::OldValueReturns,
+        Flaw::AnyCallGivesUp,
     ];
 }
 
@@ -94,6 +97,8 @@ struct Place {
     since_ms: u64,
     fence: Option<Fence>,
     asked: u64,
+    /// The call that may give it up.
+    call: u64,
 }
 
 impl Model {
@@ -193,7 +198,7 @@ impl Model {
     }
 
     fn acquire(&mut self, acquire: Acquire, moment: Moment, events: &mut Vec<Event>) -> Answer {
-        let Acquire { session: id, request, name, mode, wait, delay_ms, value } = acquire;
+        let Acquire { session: id, request, call, name, mode, wait, delay_ms, value } = acquire;
         let (ignores, lenient) = (self.has(Flaw::AcquireIgnoresNumber), self.has(Flaw::RefusalUsesUpNoNumber));
         let session = self.session(id)?;
         let is_known = session.knows(request);
@@ -202,8 +207,9 @@ impl Model {
         }
         if let Some(position) = self.position(id, &name) {
             if self.places[position].mode == mode && !is_known {
-                let asked = &mut self.places[position].asked;
-                *asked = request.max(*asked);
+                let place = &mut self.places[position];
+                place.asked = request.max(place.asked);
+                place.call = if place.fence.is_none() || place.call == call { call } else { 0 };
             }
             return self.again(position, mode, value, is_known, events);
         }
@@ -224,7 +230,8 @@ impl Model {
         }
         let ahead = self.places.iter().filter(|place| place.name == name).count() as u64;
         let (since_ms, fence, asked) = (moment.at_ms, None, request);
-        self.places.push(Place { name: name.clone(), session: id, mode, delay_ms, value, since_ms, fence, asked });
+        let place = Place { name: name.clone(), session: id, mode, delay_ms, value, since_ms, fence, asked, call };
+        self.places.push(place);
         if !is_free {
             events.push(Event::Queued { name, session: id });
             return Ok(Response::Queued { ahead });
@@ -275,6 +282,19 @@ impl Model {
         }
         self.leave(position, Departure::Withdrawn, moment, events);
         if !self.has(Flaw::WithdrawalAdmitsNobody) {
+            self.vacate(name, moment, events);
+        }
+        Ok(Response::Done)
+    }
+
+    fn give_up(&mut self, id: SessionId, call: u64, name: &Name, moment: Moment, events: &mut Vec<Event>) -> Answer {
+        self.session(id)?;
+        let any = self.has(Flaw::AnyCallGivesUp);
+        let Some(position) = self.position(id, name) else { return Ok(Response::Done) };
+        let place = &self.places[position];
+        if call > 0 && (place.call == call || any) {
+            let departure = if place.fence.is_some() { Departure::Released } else { Departure::Withdrawn };
+            self.leave(position, departure, moment, events);
             self.vacate(name, moment, events);
         }
         Ok(Response::Done)
@@ -375,6 +395,7 @@ impl Service for Model {
             Command::Expire { session } => self.end(session, Departure::Expired, moment, &mut events),
             Command::Acquire(acquire) => self.acquire(acquire, moment, &mut events),
             Command::Withdraw { session, request, name } => self.withdraw(session, request, &name, moment, &mut events),
+            Command::GiveUp { session, call, name } => self.give_up(session, call, &name, moment, &mut events),
             Command::Release { session, request, name } => self.release(session, request, &name, moment, &mut events),
             Command::Force { name, by } => self.force(&name, by, moment, &mut events),
             Command::EndDelay { name, fence } => self.end_delay(&name, fence, moment, &mut events),

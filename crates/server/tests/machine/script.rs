@@ -20,6 +20,8 @@ pub(crate) enum Step {
     },
     /// Withdraws what was asked for until so many requests ago, or whatever there is.
     Withdraw(u64, usize, Option<u64>),
+    /// A call ends unheard: one that was made so many calls ago.
+    GiveUp(u64, usize, u64),
     Release {
         slot: u64,
         name: usize,
@@ -53,7 +55,7 @@ pub(crate) fn scripts() -> impl Strategy<Value = Vec<Step>> {
         wait: !(impatient && value == 0),
         delay_ms,
         value,
-        numbered: !(unnumbered && value == 1),
+        numbered: !(unnumbered && value > 0),
     });
     let release = (slot(), name(), any::<bool>());
     let release = release.prop_map(|(slot, name, numbered)| Step::Release { slot, name, numbered });
@@ -64,6 +66,7 @@ pub(crate) fn scripts() -> impl Strategy<Value = Vec<Step>> {
         12 => acquire,
         3 => (slot(), name(), prop::option::of(0u64..4))
             .prop_map(|(slot, name, until)| Step::Withdraw(slot, name, until)),
+        2 => (slot(), name(), 0u64..4).prop_map(|(slot, name, back)| Step::GiveUp(slot, name, back)),
         6 => release,
         1 => name().prop_map(Step::Force),
         3 => (0usize..3).prop_map(Step::EndDelay),
@@ -81,6 +84,8 @@ pub(crate) struct Director {
     /// How often each slot was opened: a session's number is never used again.
     lives: [u64; SLOTS as usize],
     requests: u64,
+    /// How many of them were calls: those that have no number.
+    calls: u64,
     sent: Vec<Command>,
     delays: Vec<(Name, Fence)>,
     grants: Vec<(Name, Fence)>,
@@ -122,6 +127,7 @@ impl Director {
             Step::Acquire { slot, name: place, mode, wait, delay_ms, value, numbered } => Command::Acquire(Acquire {
                 session: self.session(slot),
                 request: self.request(numbered),
+                call: self.call(!numbered),
                 name: name(place),
                 mode: mode_at(mode),
                 wait,
@@ -131,6 +137,10 @@ impl Director {
             Step::Withdraw(slot, place, until) => {
                 let request = until.map_or(0, |back| self.requests.saturating_sub(back));
                 Command::Withdraw { session: self.session(slot), request, name: name(place) }
+            }
+            Step::GiveUp(slot, place, back) => {
+                let call = self.calls.saturating_sub(back);
+                Command::GiveUp { session: self.session(slot), call, name: name(place) }
             }
             Step::Release { slot, name: place, numbered } => {
                 Command::Release { session: self.session(slot), request: self.request(numbered), name: name(place) }
@@ -170,6 +180,11 @@ impl Director {
     fn request(&mut self, numbered: bool) -> u64 {
         self.requests += 1;
         if numbered { self.requests } else { 0 }
+    }
+
+    fn call(&mut self, is_one: bool) -> u64 {
+        self.calls += u64::from(is_one);
+        if is_one { self.calls } else { 0 }
     }
 }
 

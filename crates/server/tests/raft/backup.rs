@@ -10,6 +10,7 @@ fn acquire(session: u64, name: &str) -> Command {
     Command::Acquire(Acquire {
         session: SessionId::new(session).unwrap(),
         request: 0,
+        call: 0,
         name: Name::lock(name),
         mode: Mode::Exclusive,
         wait: false,

@@ -76,6 +76,7 @@ impl Server {
                 let acquire = Acquire {
                     session,
                     request,
+                    call: 0,
                     name: lock(),
                     mode: Mode::Exclusive,
                     wait: true,
