@@ -1,10 +1,14 @@
 //! Three nodes, and what happens when one of them dies.
 
 use std::net::TcpListener;
+use std::time::Duration;
 
 use serde_json::Value;
 
 use crate::support::{Directory, Served, eventually, quorate, try_request};
+
+/// How many wait at one node.
+const CROWD: usize = 300;
 
 struct Cluster {
     directory: Directory,
@@ -111,4 +115,44 @@ fn a_lock_outlives_the_node_that_its_client_speaks_with() {
     cluster.nodes[spoken_with].as_ref().unwrap().signal("STOP");
     let output = run.join().unwrap();
     assert_eq!(output.status.code(), Some(0), "{}", String::from_utf8_lossy(&output.stderr));
+}
+
+/// A leader that is stopped in an orderly way tells its successor how long each session has left: nobody waits longer
+/// for the lock of a client that has died.
+#[test]
+fn what_is_left_of_a_lease_is_handed_over_with_the_lead() {
+    let mut cluster = Cluster::start(3);
+    let leader = cluster.leader();
+    let session = cluster.insist("POST", "/v1/sessions", r#"{"ttl": "60s"}"#);
+    let path = format!("/v1/sessions/{}", session["session"].as_str().unwrap());
+    let spent = Duration::from_secs(3);
+    std::thread::sleep(spent);
+    let stopped = cluster.nodes[leader].as_mut().unwrap();
+    stopped.signal("TERM");
+    assert_eq!(stopped.wait(), Some(0));
+    cluster.nodes[leader] = None;
+    let left_ms = cluster.insist("GET", &path, "")["left_ms"].as_u64().unwrap();
+    assert!(left_ms <= 60_000 - spent.as_millis() as u64, "{left_ms} ms are left");
+    assert!(left_ms > 0);
+}
+
+/// More wait at one node than questions of it are worked on at once: they must not keep others from being heard.
+#[test]
+fn a_crowd_that_waits_at_a_follower_is_in_nobodys_way() {
+    let cluster = Cluster::start(3);
+    let follower = cluster.nodes[(cluster.leader() + 1) % 3].as_ref().unwrap();
+    let held = follower.post("/v1/locks/a/acquire", r#"{"ttl": "10m"}"#).1;
+    let waiting: Vec<_> = (0..CROWD).map(|_| follower.send("/v1/locks/a/acquire", r#"{"ttl": "10m"}"#)).collect();
+    let crowd = || (follower.get("/v1/locks/a").1["waiting"] == CROWD).then_some(());
+    eventually("a crowd", crowd);
+    assert_eq!(follower.post("/v1/locks/b/acquire", r#"{"ttl": "10m"}"#).0, 200);
+    let session = held["session"].as_str().unwrap();
+    assert_eq!(follower.post(&format!("/v1/sessions/{session}/renew"), "").0, 200);
+    let release = format!(r#"{{"session": "{session}"}}"#);
+    assert_eq!(follower.post("/v1/locks/a/release", &release).0, 204);
+    eventually("a hand-over", || {
+        let lock = follower.get("/v1/locks/a").1;
+        (lock["waiting"] == CROWD - 1 && lock["holders"][0]["fence"].as_u64() > held["fence"].as_u64()).then_some(())
+    });
+    drop(waiting);
 }

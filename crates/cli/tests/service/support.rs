@@ -88,6 +88,14 @@ impl Served {
         request(&self.address, "POST", path, body)
     }
 
+    /// Sends a request, and does not wait for the answer.
+    pub(crate) fn send(&self, path: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let length = body.len();
+        write!(stream, "POST {path} HTTP/1.1\r\nHost: quorate\r\nContent-Length: {length}\r\n\r\n{body}").unwrap();
+        stream
+    }
+
     pub(crate) fn get(&self, path: &str) -> (u16, Value) {
         request(&self.address, "GET", path, "")
     }

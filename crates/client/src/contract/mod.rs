@@ -60,6 +60,9 @@ pub struct Session {
     pub label: String,
     /// When it was opened, in milliseconds since 1970, by the leader's calendar.
     pub since_ms: u64,
+    /// How long it has left, in milliseconds; told of a session that is asked for by its number.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub left_ms: Option<u64>,
 }
 
 /// A session was renewed.

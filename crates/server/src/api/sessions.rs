@@ -17,7 +17,7 @@ const MOST_LISTED: usize = 1000;
 
 fn shown(view: SessionView<'_>) -> Session {
     let SessionView { session, label, ttl_ms, since_ms, .. } = view;
-    Session { session: session.to_string(), ttl_ms, label: label.into(), since_ms }
+    Session { session: session.to_string(), ttl_ms, label: label.into(), since_ms, left_ms: None }
 }
 
 pub(super) async fn open<E: Engine>(api: Api<E>, Body(body): Body<OpenSession>) -> Result<impl IntoResponse, Failure> {
@@ -25,7 +25,8 @@ pub(super) async fn open<E: Engine>(api: Api<E>, Body(body): Body<OpenSession>) 
     let new = NewSession { number: None, ttl, label: label.clone(), owner: String::new(), transient: false };
     let opened = api.service.open(&new, soon()).await?;
     let session = opened.session.to_string();
-    let session = Session { session, ttl_ms: ttl.as_millis() as u64, label, since_ms: super::calendar_ms() };
+    let (ttl_ms, since_ms) = (ttl.as_millis() as u64, super::calendar_ms());
+    let session = Session { session, ttl_ms, label, since_ms, left_ms: None };
     Ok((StatusCode::CREATED, Json(session)))
 }
 
@@ -39,9 +40,10 @@ pub(super) async fn show<E: Engine>(api: Api<E>, Path(session): Path<String>) ->
     let id = session_id("session", &session)?;
     let service = api.service.reader()?;
     service.catch_up(soon()).await?;
-    let found = service.look(|machine| machine.session(id).map(shown));
+    let left = service.time_left(id, soon()).await?.map(|(left, _)| left.as_millis() as u64);
+    let found = service.look(|machine| machine.session(id).map(shown)).filter(|_| left.is_some());
     let missing = || Problem::new(ProblemKind::NoSession, format!("session {id} does not exist"));
-    Ok(Json(found.ok_or_else(missing)?))
+    Ok(Json(Session { left_ms: left, ..found.ok_or_else(missing)? }))
 }
 
 pub(super) async fn list<E: Engine>(api: Api<E>) -> Result<Json<Vec<Session>>, Failure> {
