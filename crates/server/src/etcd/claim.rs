@@ -2,8 +2,9 @@
 //! up.
 //!
 //! A place in line belongs to a session, so several calls may ask for the same one: after a lost connection, a client
-//! asks again, on this node or on another one, before the end of its first call has been noticed. So calls have numbers,
-//! and the machine gives up only what nobody else has asked for since. What a session held before a call, it keeps.
+//! asks again, on this node or on another one, before the end of its first call has been noticed. So calls have
+//! numbers, and the machine gives up only what nobody else has asked for since. What a session held before a call, it
+//! keeps.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
