@@ -1,10 +1,11 @@
-//! Two ways to keep a log: raft-log, which we use, and redb. Each makes records of 200 bytes durable, for one writer
-//! and for 64 who share syncs: what arrives while one sync lasts goes into the next.
+//! Three ways to keep a log: our own, raft-log, and redb. Each makes records of 200 bytes durable, for one writer and
+//! for 64 who share syncs: what arrives while one sync lasts goes into the next.
 
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, SyncSender, channel, sync_channel};
 use std::time::{Duration, Instant};
 
+use quorate_server::raft::OwnLog;
 use raft_log::api::raft_log_writer::RaftLogWriter;
 
 const LASTS: Duration = Duration::from_secs(3);
@@ -55,6 +56,12 @@ impl Store for RaftLog {
         self.0.append((first..first + count).map(|index| ((1, index), vec![7; RECORD]))).expect("records in order");
         self.0.flush(true, Some(sender)).expect("the log is open");
         synced.recv().expect("it answers").expect("the disk works");
+    }
+}
+
+impl Store for OwnLog {
+    fn write(&mut self, first: u64, count: u64) {
+        OwnLog::write(self, first, (0..count).map(|_| vec![7; RECORD])).expect("the disk works");
     }
 }
 
@@ -123,6 +130,9 @@ fn main() {
     let directory = std::env::temp_dir().join(format!("quorate-log-bench-{}", std::process::id()));
     std::fs::create_dir_all(&directory).expect("a directory can be made");
     for writers in [1, 64] {
+        let own = directory.join(format!("own-{writers}"));
+        std::fs::create_dir_all(&own).expect("a directory can be made");
+        measure("own", OwnLog::open(&own).expect("an empty directory"), writers);
         measure("raft-log", RaftLog::open(&directory.join(format!("raft-log-{writers}"))), writers);
         let database = redb::Database::create(directory.join(format!("redb-{writers}"))).expect("a new file");
         measure("redb", Redb(database), writers);

@@ -3,7 +3,7 @@
 //! They are read from the environment, and exist only where debug assertions do: in no release.
 //!
 //! - `QUORATE_TEST_ACK_EARLY=1`: what was appended to the log is acknowledged at once, and synced only every half
-//!   second. raft-log keeps appended records in memory until the sync, so a killed node loses exactly what it had
+//!   second. The log keeps appended records in memory until the sync, so a killed node loses exactly what it had
 //!   acknowledged without having synced it.
 //! - `QUORATE_TEST_RENEW_EXPIRED=1`: a renewal is answered although the session has expired.
 //! - `QUORATE_TEST_LOOK_ONCE=1`: who has waited is told of a grant without another look at whether it is over by now.

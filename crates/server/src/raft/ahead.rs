@@ -12,7 +12,7 @@
 
 use std::io;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use tokio::sync::watch;
 
@@ -22,6 +22,8 @@ pub(super) struct Ahead {
     unsynced: watch::Sender<Unsynced>,
     /// The term in which this node leads, by the vote it has saved; 0 if it follows somebody.
     own_term: AtomicU64,
+    /// Whether nobody else votes, so that there is nobody to run ahead for.
+    is_alone: AtomicBool,
 }
 
 #[derive(Debug, Default)]
@@ -38,7 +40,7 @@ impl Unsynced {
 
 impl Default for Ahead {
     fn default() -> Ahead {
-        Ahead { unsynced: watch::Sender::default(), own_term: AtomicU64::new(0) }
+        Ahead { unsynced: watch::Sender::default(), own_term: AtomicU64::new(0), is_alone: AtomicBool::new(false) }
     }
 }
 
@@ -52,6 +54,16 @@ impl Ahead {
     /// Whether entries of this term are this node's own, as the leader.
     pub(super) fn leads_in(&self, term: u64) -> bool {
         self.own_term.load(Ordering::Relaxed) == term
+    }
+
+    /// Whether this node was the only one that votes when it proposed something last.
+    pub(super) fn is_alone(&self) -> bool {
+        self.is_alone.load(Ordering::Relaxed)
+    }
+
+    /// Whether this node is the only one that votes. It costs time if this is wrong for a while, and nothing else.
+    pub(super) fn set_alone(&self, is_alone: bool) {
+        self.is_alone.store(is_alone, Ordering::Relaxed);
     }
 
     /// Entries were appended, and are being synced.

@@ -3,33 +3,32 @@
 use bytes::{Bytes, BytesMut};
 use openraft::EntryPayload;
 use openraft::raft::{AppendEntriesRequest, VoteRequest};
-use raft_log::codeq::{Decode, Encode};
-use raft_log::{RaftLogAction, RaftLogRecord};
 use tokio_util::codec::{Decoder, Encoder};
 
 use super::identity::Identity;
-use super::record::{Payload, Position, Promise, Records};
 use super::state::State;
 use super::types::{self, Batch, Entry, LogId, NEWEST_VERSION, RandomId, Types, Vote};
+use super::wal::frame::{self, Record, Tail};
 use super::wire::{self, Hello, Reply, Request, SnapshotPart, Welcome};
 use super::{identity as identity_file, sealed};
 use crate::machine::{Acquire, Command, Fence, Machine, Mode, Moment, Name, SessionId};
 
-/// Reads records of the log, with their checksums; and what is in them, without.
+/// Reads a file of the log, with its checksums; and a record, without.
 pub(crate) fn records(bytes: &[u8]) -> bool {
-    let (mut rest, mut understood) = (bytes, false);
-    while let Ok(record) = RaftLogRecord::<Records>::decode(&mut rest) {
-        understood = true;
-        if let RaftLogRecord::Action(RaftLogAction::Append(_, payload)) = record {
-            entry(&payload.0);
+    let (mut at, mut number) = (0, None);
+    while let Some(frame) = frame::at(bytes, at).filter(|frame| number.is_none_or(|next| next == frame.number())) {
+        if let Some(Record::Entry(_, payload)) = frame.record() {
+            entry(payload);
         }
+        number = frame.number().checked_add(1);
+        at += frame.length();
     }
-    let _ = (Position::decode(bytes), Promise::decode(bytes));
-    if let Ok(payload) = Payload::decode(bytes) {
-        assert!(payload.0.len() <= bytes.len(), "nothing comes from nowhere");
-        entry(&payload.0);
+    let tail = frame::tail(bytes, at, number.unwrap_or(0));
+    assert!(tail != Tail::Clean || bytes[at.min(bytes.len())..].iter().all(|&byte| byte == 0), "nothing is overlooked");
+    if let Ok(Record::Entry(_, payload)) = postcard::from_bytes(bytes) {
+        entry(payload);
     }
-    understood
+    number.is_some()
 }
 
 fn entry(bytes: &[u8]) {
@@ -182,23 +181,25 @@ fn some_entry() -> Entry {
 /// Records that make sense.
 pub(crate) fn written() -> Vec<Vec<u8>> {
     let payload = postcard::to_allocvec(&some_entry().payload).expect("it can be written");
-    let actions = [
-        RaftLogAction::SaveVote(Promise(Vote::new_committed(3, 1))),
-        RaftLogAction::Append(log_id(7).into(), Payload(payload.into())),
-        RaftLogAction::Commit(log_id(6).into()),
-        RaftLogAction::TruncateAfter(Some(log_id(6).into())),
-        RaftLogAction::PurgeUpto(log_id(5).into()),
+    let records = [
+        Record::Begin(Default::default()),
+        Record::Vote(Vote::new_committed(3, 1)),
+        Record::Entry(log_id(7), &payload),
+        Record::Committed(log_id(6)),
+        Record::Truncate(7),
+        Record::Purge(log_id(5)),
     ];
-    let mut seeds: Vec<Vec<u8>> =
-        actions.into_iter().map(|action| written_down(&RaftLogRecord::Action(action))).collect();
-    seeds.push(seeds.concat());
+    let mut file = Vec::new();
+    let mut seeds = Vec::new();
+    for (number, record) in (0..).zip(&records) {
+        let mut alone = Vec::new();
+        frame::push(&mut alone, number, number, record).expect("it is short");
+        frame::push(&mut file, number, number / 2 * 2, record).expect("it is short");
+        seeds.extend([alone, postcard::to_allocvec(record).expect("it can be written")]);
+    }
+    file.resize(file.len().next_multiple_of(4096), 0);
+    seeds.push(file);
     seeds
-}
-
-fn written_down(record: &RaftLogRecord<Records>) -> Vec<u8> {
-    let mut bytes = Vec::new();
-    record.encode(&mut bytes).expect("it can be written");
-    bytes
 }
 
 /// Snapshots that make sense: as they are, and what is in them.

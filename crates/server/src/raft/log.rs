@@ -1,32 +1,26 @@
-//! The log on disk: openraft's storage over raft-log. One fdatasync per append, in raft-log's own thread; whoever waits
-//! is told after it has returned, and a failed one stops the node. Only a leader goes on meanwhile: see [`Ahead`].
+//! The log on disk: openraft's storage over [`Wal`]. One synchronous write per append; whoever waits is told after it has
+//! returned, and a failed one stops the node. Only a leader that has followers goes on meanwhile: see [`Ahead`].
 
-use std::collections::BTreeMap;
 use std::fmt::Debug;
 use std::io;
 use std::ops::{Bound, RangeBounds};
 use std::path::Path;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{AnyError, LogState, OptionalSend, RaftLogReader};
-use raft_log::RaftLog;
-use raft_log::api::raft_log_writer::RaftLogWriter;
 use tokio::sync::oneshot;
 
 use super::StartError;
 use super::ahead::Ahead;
-use super::record::{Payload, Position, Promise, Records, Synced, Waiting};
 use super::status::SyncTimes;
+use super::synced::{Synced, Waiting};
 use super::types::{Entry, LogId, StorageError, StorageIOError, Types, Vote};
+use super::wal::{Wal, Writer};
 use crate::engine::NodeId;
 use crate::switches::switches;
 
-/// A file of the log is closed when it has grown to this; what a snapshot covers is deleted by whole files.
-const FILE_BYTES: usize = 16 << 20;
-/// So much of the log is kept in memory for followers that are a little behind.
-const CACHE_BYTES: usize = 32 << 20;
 /// A follower that is far behind gets so much at once.
 const READ_BYTES: usize = 8 << 20;
 /// How often the deliberate bug syncs: see [`crate::switches`].
@@ -35,7 +29,7 @@ const LATE: Duration = Duration::from_millis(500);
 /// The log. Clones share it.
 #[derive(Clone)]
 pub(super) struct Log {
-    log: Arc<Mutex<Option<RaftLog<Records>>>>,
+    wal: Arc<Wal>,
     node: NodeId,
     times: Arc<SyncTimes>,
     ahead: Arc<Ahead>,
@@ -47,31 +41,25 @@ impl Log {
     /// that is damaged is an error.
     pub(super) fn open(directory: &Path, node: NodeId, times: Arc<SyncTimes>) -> Result<Log, StartError> {
         std::fs::create_dir_all(directory)?;
-        let before = sizes(directory)?;
-        let log = RaftLog::open(Arc::new(config(directory))).map_err(|error| match error.kind() {
+        let (wal, cut) = Wal::open(directory).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => StartError::InUse { directory: directory.into() },
             io::ErrorKind::PermissionDenied | io::ErrorKind::StorageFull => StartError::Disk(error),
             _ => StartError::DamagedLog { directory: directory.into(), reason: error.to_string() },
         })?;
-        let after = sizes(directory)?;
-        for (name, size) in before {
-            let left = after.get(&name).copied().unwrap_or(0);
-            if left < size {
-                tracing::warn!(file = name, bytes = size - left, "cut off a record that a crash had torn");
-            }
+        if let Some((file, at)) = cut {
+            tracing::warn!(file = %file.display(), at, "cut off what a crash had torn");
         }
-        let log = Arc::new(Mutex::new(Some(log)));
-        let ahead = Arc::default();
-        let log = Log { log, node, times, ahead, acknowledges_early: switches().acknowledges_early };
+        let (wal, ahead) = (Arc::new(wal), Arc::default());
+        let log = Log { wal, node, times, ahead, acknowledges_early: switches().acknowledges_early };
         if log.acknowledges_early {
             log.sync_late();
         }
         Ok(log)
     }
 
-    /// Syncs what is left and closes the files. Whatever comes later fails.
+    /// Writes what is left and closes the files. Whatever comes later fails.
     pub(super) fn close(&self) {
-        drop(super::lock(&self.log).take());
+        self.wal.close();
     }
 
     /// What waits for this log.
@@ -81,44 +69,29 @@ impl Log {
 
     /// The last entry that was known to be committed when this was saved.
     pub(super) fn committed(&self) -> Option<LogId> {
-        self.with(|log| Ok(log.log_state().committed().copied())).ok().flatten().map(LogId::from)
-    }
-
-    fn with<T>(&self, work: impl FnOnce(&mut RaftLog<Records>) -> io::Result<T>) -> io::Result<T> {
-        let mut log = super::lock(&self.log);
-        work(log.as_mut().ok_or_else(|| io::Error::other("the log is closed"))?)
+        self.wal.standing().ok().and_then(|standing| standing.committed)
     }
 
     fn synced(&self, whom: Waiting) -> Option<Synced> {
         Some(Synced { since: Instant::now(), times: self.times.clone(), whom })
     }
 
-    /// Writes something that must be on disk before this returns.
-    async fn write_now(&self, work: impl FnOnce(&mut RaftLog<Records>) -> io::Result<()>) -> io::Result<()> {
+    /// Saves a vote, durably.
+    pub(super) async fn promise(&self, vote: Vote) -> io::Result<()> {
         let (sender, receiver) = oneshot::channel();
-        let callback = self.synced(Waiting::Here(sender));
-        self.with(|log| {
-            work(log)?;
-            log.flush(true, callback)
-        })?;
+        self.wal.vote(vote)?;
+        self.wal.flush(self.synced(Waiting::Here(sender)), Writer::Thread)?;
         receiver.await.unwrap_or_else(|_| Err(io::Error::other("the log is closed")))
     }
 
-    /// Saves a vote, durably.
-    pub(super) async fn promise(&self, vote: Vote) -> io::Result<()> {
-        self.write_now(|log| log.save_vote(Promise(vote)).map(drop)).await
-    }
-
     fn sync_late(&self) {
-        let log = Arc::downgrade(&self.log);
+        let wal = Arc::downgrade(&self.wal);
         std::thread::spawn(move || {
-            while let Some(log) = log.upgrade() {
-                if let Some(log) = super::lock(&log).as_mut()
-                    && log.flush(true, None).is_err()
-                {
+            while let Some(wal) = wal.upgrade() {
+                if wal.flush(None, Writer::Thread).is_err() {
                     return;
                 }
-                drop(log);
+                drop(wal);
                 std::thread::sleep(LATE);
             }
         });
@@ -130,44 +103,12 @@ impl Log {
     }
 
     fn read(&self, from: u64, to: u64, most_bytes: usize) -> io::Result<Vec<Entry>> {
-        self.with(|log| {
-            let (mut entries, mut bytes) = (Vec::new(), 0);
-            for record in log.read(from, to) {
-                let (position, payload) = record?;
-                let length = payload.0.len();
-                if !entries.is_empty() && bytes + length > most_bytes {
-                    break;
-                }
-                bytes += length;
-                let payload = postcard::from_bytes(&payload.0).map_err(io::Error::other)?;
-                entries.push(Entry { log_id: position.into(), payload });
-            }
-            Ok(entries)
-        })
+        let entries = self.wal.read(from..to, most_bytes)?.into_iter();
+        let entry = |(log_id, payload): (LogId, bytes::Bytes)| {
+            Ok(Entry { log_id, payload: postcard::from_bytes(&payload).map_err(io::Error::other)? })
+        };
+        entries.map(entry).collect()
     }
-}
-
-fn config(directory: &Path) -> raft_log::Config {
-    let mut config = raft_log::Config::new(directory.display());
-    config.wal.chunk_max_size = Some(FILE_BYTES);
-    config.wal.read_buffer_size = Some(1 << 20);
-    config.wal.truncate_incomplete_record = Some(true);
-    // Batches are made where commands are proposed: waiting here again would only add latency.
-    config.wal.flush_batch_wait = Some(Duration::ZERO);
-    config.log_cache_capacity = Some(CACHE_BYTES);
-    config
-}
-
-fn sizes(directory: &Path) -> io::Result<BTreeMap<String, u64>> {
-    let mut sizes = BTreeMap::new();
-    for entry in std::fs::read_dir(directory)? {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if name.ends_with(".wal") {
-            sizes.insert(name, entry.metadata()?.len());
-        }
-    }
-    Ok(sizes)
 }
 
 fn cannot_read(error: &io::Error) -> StorageError {
@@ -205,11 +146,8 @@ impl RaftLogStorage<Types> for Log {
     type LogReader = Log;
 
     async fn get_log_state(&mut self) -> Result<LogState<Types>, StorageError> {
-        let state = self.with(|log| Ok(log.log_state().clone())).map_err(|error| cannot_read(&error))?;
-        Ok(LogState {
-            last_purged_log_id: state.purged().copied().map(LogId::from),
-            last_log_id: state.last().copied().map(LogId::from),
-        })
+        let standing = self.wal.standing().map_err(|error| cannot_read(&error))?;
+        Ok(LogState { last_purged_log_id: standing.purged, last_log_id: standing.last })
     }
 
     async fn get_log_reader(&mut self) -> Log {
@@ -227,8 +165,7 @@ impl RaftLogStorage<Types> for Log {
     /// A node that led does not lead again before it is elected again. openraft would let it go on in the same term,
     /// and confirm reads before it has applied what it acknowledged but did not yet know, on disk, to be committed.
     async fn read_vote(&mut self) -> Result<Option<Vote>, StorageError> {
-        let promise = self.with(|log| Ok(log.log_state().vote().copied()));
-        let vote = promise.map_err(|error| cannot_read(&error))?.map(|promise| promise.0);
+        let vote = self.wal.standing().map_err(|error| cannot_read(&error))?.vote;
         let is_own = |vote: &Vote| vote.leader_id().node_id == self.node;
         Ok(vote.map(|vote| if is_own(&vote) { Vote::new(vote.leader_id().term, self.node) } else { vote }))
     }
@@ -236,7 +173,7 @@ impl RaftLogStorage<Types> for Log {
     /// This is not synced: it goes to disk with the next append, and only spares a restarted node some waiting.
     async fn save_committed(&mut self, committed: Option<LogId>) -> Result<(), StorageError> {
         let Some(committed) = committed else { return Ok(()) };
-        self.with(|log| log.commit(committed.into()).map(drop)).map_err(|error| cannot_write(&error))
+        self.wal.commit(committed).map_err(|error| cannot_write(&error))
     }
 
     async fn read_committed(&mut self) -> Result<Option<LogId>, StorageError> {
@@ -252,45 +189,36 @@ impl RaftLogStorage<Types> for Log {
         for entry in entries {
             let payload = postcard::to_allocvec(&entry.payload).map_err(io::Error::other);
             let payload = payload.map_err(|error| cannot_write(&error))?;
-            records.push((Position::from(entry.log_id), Payload(payload.into())));
+            records.push((entry.log_id, payload.into()));
         }
+        let (Some(first), Some(last)) = (records.first().map(|(id, _)| *id), records.last().map(|(id, _)| *id)) else {
+            flushed.log_io_completed(Ok(()));
+            return Ok(());
+        };
+        self.wal.append(records).map_err(|error| cannot_write(&error))?;
         if self.acknowledges_early {
-            self.with(|log| log.append(records).map(drop)).map_err(|error| cannot_write(&error))?;
             flushed.log_io_completed(Ok(()));
             return Ok(());
         }
-        let (Some(first), Some(last)) = (records.first().map(|(at, _)| *at), records.last().map(|(at, _)| *at)) else {
-            flushed.log_io_completed(Ok(()));
-            return Ok(());
-        };
-        let (waiting, ahead) = if self.ahead.leads_in(last.term) {
-            self.ahead.run(first.index..last.index + 1);
-            (Waiting::Ahead { ahead: self.ahead(), before: last.index + 1 }, Some(flushed))
-        } else {
-            (Waiting::Append(flushed), None)
-        };
-        let callback = self.synced(waiting);
-        let appended = self.with(|log| {
-            log.append(records)?;
-            log.flush(true, callback)
-        });
-        appended.map_err(|error| cannot_write(&error))?;
-        if let Some(flushed) = ahead {
-            flushed.log_io_completed(Ok(()));
+        let leads = self.ahead.leads_in(last.leader_id.term);
+        if !leads || self.ahead.is_alone() {
+            let written = self.wal.flush(self.synced(Waiting::Append(flushed)), Writer::Here);
+            return written.map_err(|error| cannot_write(&error));
         }
+        self.ahead.run(first.index..last.index + 1);
+        let waiting = Waiting::Ahead { ahead: self.ahead(), before: last.index + 1 };
+        self.wal.flush(self.synced(waiting), Writer::Thread).map_err(|error| cannot_write(&error))?;
+        flushed.log_io_completed(Ok(()));
         Ok(())
     }
 
     async fn truncate(&mut self, since: LogId) -> Result<(), StorageError> {
-        self.with(|log| log.truncate(since.index).map(drop)).map_err(|error| cannot_write(&error))
+        self.wal.truncate(since.index).map_err(|error| cannot_write(&error))
     }
 
     /// Nobody waits for this: a log that still has entries which the snapshot covers is only longer than it need be.
     async fn purge(&mut self, upto: LogId) -> Result<(), StorageError> {
-        let purged = self.with(|log| {
-            log.purge(upto.into())?;
-            log.flush(true, None)
-        });
+        let purged = self.wal.purge(upto).and_then(|()| self.wal.flush(None, Writer::Thread));
         purged.map_err(|error| cannot_write(&error))
     }
 }

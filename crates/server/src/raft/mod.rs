@@ -2,9 +2,9 @@
 //! folder, and only here.
 //!
 //! A command's way: [`Replica::submit`] puts it in a bounded queue; `propose` takes all that wait as one batch and
-//! gives it to openraft; `log` writes it, with one fdatasync; `network` and `link` bring it to the others, whose
-//! `serve` receives it; when a majority has it, `state` applies it to the machine on every node, and the submitter is
-//! answered.
+//! gives it to openraft; `log` writes it, with one write that returns when it is on disk; `network` and `link` bring it
+//! to the others, whose `serve` receives it; when a majority has it, `state` applies it to the machine on every node,
+//! and the submitter is answered.
 //!
 //! A data directory has `identity` (which node of which cluster it belongs to), `log/`, and `snapshot`. All are
 //! checksummed. A node that comes back with another directory than the cluster knows is refused: it has forgotten what
@@ -21,15 +21,16 @@ mod log;
 mod members;
 mod network;
 mod propose;
-mod record;
 mod sealed;
 mod serve;
 mod settings;
 mod state;
 mod status;
+mod synced;
 #[cfg(test)]
 mod tests;
 mod types;
+mod wal;
 mod wire;
 
 use std::collections::BTreeMap;
@@ -49,6 +50,8 @@ pub use sealed::Damage;
 pub use settings::{Answerer, Settings, StartError, Timing};
 pub use status::{Follower, Status, SyncHistogram};
 pub use types::{NEWEST_VERSION, RandomId};
+#[cfg(feature = "hostile")]
+pub use wal::measured::OwnLog;
 pub use wire::Refused;
 
 use identity::IdentityFile;
@@ -126,7 +129,8 @@ impl Replica {
         let (proposals, proposed) = mpsc::channel(MOST_WAITING);
         let (confirmations, unconfirmed) = mpsc::channel(MOST_WAITING);
         let (tell, leadership) = watch::channel(Leadership::default());
-        let proposer = Proposer { raft: raft.clone(), node: settings.node, links: links.clone() };
+        let (links_of_proposer, ahead) = (links.clone(), log.ahead());
+        let proposer = Proposer { raft: raft.clone(), node: settings.node, links: links_of_proposer, ahead };
         tokio::spawn(proposer.run(proposed));
         tokio::spawn(propose::confirm(raft.clone(), unconfirmed));
         tokio::spawn(leadership::follow(raft.clone(), shared.clone(), settings.node, tell));

@@ -1,7 +1,7 @@
 //! Brings commands into the log, many at a time, and asks for confirmation of leadership, for many at a time.
 //!
 //! What arrives while a batch is being written makes up the next one. So nobody waits for a batch to fill, and one
-//! fdatasync serves all who came meanwhile. Only who asks for a lock that somebody holds is in no hurry: it waits in
+//! write serves all who came meanwhile. Only who asks for a lock that somebody holds is in no hurry: it waits in
 //! any case, and goes with the next release, which would otherwise have to wait for its sync.
 
 use std::sync::Arc;
@@ -12,6 +12,7 @@ use openraft::error::{CheckIsLeaderError, Fatal, RaftError};
 use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
+use super::ahead::Ahead;
 use super::link::Links;
 use super::types::{Batch, Raft, version_to_write};
 use crate::engine::{Applied, NodeId, Unavailable};
@@ -49,6 +50,7 @@ pub(super) struct Proposer {
     pub(super) raft: Raft,
     pub(super) node: NodeId,
     pub(super) links: Arc<Links>,
+    pub(super) ahead: Arc<Ahead>,
 }
 
 impl Proposer {
@@ -56,9 +58,15 @@ impl Proposer {
     pub(super) async fn run(self, mut proposals: mpsc::Receiver<Proposal>) {
         let places = Arc::new(Semaphore::new(MOST_UNDER_WAY as usize));
         loop {
-            let width = if self.is_alone() { MOST_UNDER_WAY } else { 1 };
+            let is_alone = self.is_alone();
+            self.ahead.set_alone(is_alone);
+            let width = if is_alone { MOST_UNDER_WAY } else { 1 };
             let Ok(place) = places.clone().acquire_many_owned(width).await else { return };
             let Some(first) = proposals.recv().await else { return };
+            if is_alone {
+                // A node that is alone writes at once, and nobody else is heard meanwhile: so who is ready comes first.
+                tokio::task::yield_now().await;
+            }
             let (commands, replies) = gather(first, &mut proposals).await;
             if let Err(unavailable) = self.leads() {
                 answer(replies, &unavailable);

@@ -56,7 +56,7 @@ const SLOW: Duration = Duration::from_millis(500);
 /// Bucket i counts what took less than 2^i microseconds and did not fit the one before.
 const BUCKETS: usize = 24;
 
-/// How long each write of the log took, from handing it over until fdatasync had returned.
+/// How long each write of the log took, from handing it over until it was on disk.
 #[derive(Debug, Default)]
 pub(super) struct SyncTimes {
     buckets: [AtomicU64; BUCKETS],
