@@ -47,7 +47,7 @@ impl Log {
             _ => StartError::DamagedLog { directory: directory.into(), reason: error.to_string() },
         })?;
         if let Some((file, at)) = cut {
-            tracing::warn!(file = %file.display(), at, "cut off what a crash had torn");
+            tracing::warn!(file = %file.display(), at, "cut off a record that a crash had torn");
         }
         let (wal, ahead) = (Arc::new(wal), Arc::default());
         let log = Log { wal, node, times, ahead, acknowledges_early: switches().acknowledges_early };

@@ -12,10 +12,10 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::OFlags;
 
-/// Files are filled with zeros in steps of this.
-const STEP: u64 = 1 << 20;
-/// When less than this is left of a step, it is time for the next one.
-const ROOM: u64 = STEP / 4;
+/// Files are filled with zeros in steps, from this
+const SMALLEST_STEP: u64 = 64 << 10;
+/// to this.
+const LARGEST_STEP: u64 = 1 << 20;
 /// A disk that takes longer
 const SLOW: Duration = Duration::from_millis(10);
 /// is not waited for during this time: see [`Disk::is_fast`].
@@ -91,7 +91,7 @@ impl Disk {
         let file = open(&path(directory, number), true)?;
         let directory = directory.to_path_buf();
         let mut disk = Disk { directory, number, file, filled: 0, end: 0, slow_until: None, _lock: lock };
-        disk.fill(STEP)?;
+        disk.fill(1)?;
         sync_directory(&disk.directory)?;
         Ok(disk)
     }
@@ -113,7 +113,7 @@ impl Disk {
         for Chunk { file, offset, bytes } in chunks {
             if *file != self.number {
                 (self.file, self.number, self.filled) = (open(&path(&self.directory, *file), true)?, *file, 0);
-                self.fill(STEP)?;
+                self.fill(1)?;
                 sync_directory(&self.directory)?;
             }
             self.end = offset + bytes.len() as u64;
@@ -127,20 +127,25 @@ impl Disk {
         Ok(())
     }
 
-    /// Whether it is time to [make room](Self::make_room).
+    /// The next step: as much as there is, within limits.
+    fn step(&self) -> u64 {
+        self.filled.clamp(SMALLEST_STEP, LARGEST_STEP)
+    }
+
+    /// Whether it is time to [make room](Self::make_room): the last quarter of a step has begun.
     pub(super) fn is_nearly_full(&self) -> bool {
-        self.filled < self.end + ROOM
+        self.filled < self.end + self.step() / 4
     }
 
     /// Fills the next step with zeros, so that nobody who writes has to wait for it.
     pub(super) fn make_room(&mut self) -> io::Result<()> {
-        self.fill(self.end + ROOM)
+        self.fill(self.end + self.step() / 4)
     }
 
     /// Fills with zeros up to here, and up to the next step.
     fn fill(&mut self, upto: u64) -> io::Result<()> {
         if upto > self.filled {
-            let upto = upto.next_multiple_of(STEP);
+            let upto = upto.next_multiple_of(self.step());
             self.file.write_all_at(&vec![0; (upto - self.filled) as usize], self.filled)?;
             self.filled = upto;
         }
