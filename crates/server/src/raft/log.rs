@@ -1,5 +1,5 @@
-//! The log on disk: openraft's storage over [`Wal`]. One synchronous write per append; whoever waits is told after it has
-//! returned, and a failed one stops the node. Only a leader that has followers goes on meanwhile: see [`Ahead`].
+//! The log on disk: openraft's storage over [`Wal`]. One synchronous write per append; whoever waits is told after it
+//! has returned, and a failed one stops the node. Only a leader that has followers goes on meanwhile: see [`Ahead`].
 
 use std::fmt::Debug;
 use std::io;

@@ -1,8 +1,8 @@
 //! How records stand in a file, and how to tell one that a crash has torn from one that is damaged.
 //!
-//! A frame is the number of the record, the number of the first record that was written together with it, the length and
-//! the checksum of the record, the checksum of all this, the record, and zeros up to a multiple of eight. Behind the last
-//! frame there are zeros: a file is filled with them before anything is written there.
+//! A frame is the number of the record, the number of the first record that was written together with it, the length
+//! and the checksum of the record, the checksum of all this, the record, and zeros up to a multiple of eight. Behind
+//! the last frame there are zeros: a file is filled with them before anything is written there.
 
 use serde::{Deserialize, Serialize};
 
