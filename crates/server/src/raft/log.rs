@@ -43,8 +43,10 @@ impl Log {
         std::fs::create_dir_all(directory)?;
         let (wal, cut) = Wal::open(directory).map_err(|error| match error.kind() {
             io::ErrorKind::WouldBlock => StartError::InUse { directory: directory.into() },
-            io::ErrorKind::PermissionDenied | io::ErrorKind::StorageFull => StartError::Disk(error),
-            _ => StartError::DamagedLog { directory: directory.into(), reason: error.to_string() },
+            io::ErrorKind::InvalidData => {
+                StartError::DamagedLog { directory: directory.into(), reason: error.to_string() }
+            }
+            _ => StartError::Disk(error),
         })?;
         if let Some((file, at)) = cut {
             tracing::warn!(file = %file.display(), at, "cut off a record that a crash had torn");

@@ -66,7 +66,7 @@ impl Index {
             }
             Record::Entry(id, _) => {
                 // The first entries may be gone with their files, while the record that says so is still to come.
-                if self.entries.back().is_some_and(|last| last.id.index + 1 != id.index) {
+                if self.entries.back().is_some_and(|last| last.id.index.wrapping_add(1) != id.index) {
                     return Err(format!("entry {} stands where another one should be", id.index));
                 }
                 self.kept_bytes += payload.as_ref().map_or(0, Bytes::len);
@@ -99,7 +99,7 @@ impl Index {
 
     /// Whether no entry is missing.
     pub(super) fn is_whole(&self) -> bool {
-        let next = self.purged.map_or(0, |purged| purged.index + 1);
+        let next = self.purged.map_or(0, |purged| purged.index.wrapping_add(1));
         self.entries.front().is_none_or(|first| first.id.index == next)
     }
 

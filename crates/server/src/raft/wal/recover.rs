@@ -8,6 +8,9 @@ use super::disk::{self, Disk};
 use super::frame::{self, Record, Tail};
 use super::index::{Index, Place};
 
+/// The number of the first file.
+const FIRST_FILE: u64 = 1;
+
 /// What was found, and where to go on.
 pub(super) struct Recovered {
     pub(super) index: Index,
@@ -30,14 +33,18 @@ pub(super) fn open(directory: &Path) -> io::Result<Recovered> {
     let lock = disk::lock(directory)?;
     let mut reader = Reader { index: Index::default(), number: None, cut: None };
     let mut last = None;
-    let files = contiguous(directory)?;
+    let (leftovers, files) = contiguous(directory)?;
+    let mut unused = Vec::new();
     for (at, (number, path)) in files.iter().enumerate() {
         let is_last = at + 1 == files.len();
         let bytes = std::fs::read(path)?;
         let end = reader.read(*number, path, &bytes, is_last)?;
         if end == 0 {
             // A crash has come before its first record was there: nobody was told of anything in it.
-            std::fs::remove_file(path)?;
+            if last.is_none() && *number > FIRST_FILE {
+                return Err(damaged(path, "it is empty, and nothing is left of those before it"));
+            }
+            unused.push(path);
         } else {
             last = Some((*number, end as u64, reader.cut.is_some()));
         }
@@ -45,6 +52,10 @@ pub(super) fn open(directory: &Path) -> io::Result<Recovered> {
     let Reader { mut index, number, cut } = reader;
     if !index.is_whole() {
         return Err(damaged(directory, "entries are missing: a file of the log was deleted"));
+    }
+    // Only now, as nothing is deleted from a log that is refused.
+    for path in leftovers.iter().chain(unused) {
+        std::fs::remove_file(path)?;
     }
     index.was_read();
     let number = number.unwrap_or(0);
@@ -58,7 +69,7 @@ pub(super) fn open(directory: &Path) -> io::Result<Recovered> {
 }
 
 fn begin(directory: &Path, index: Index, lock: File) -> io::Result<Recovered> {
-    let file = 1;
+    let file = FIRST_FILE;
     let mut disk = Disk::begin(directory, file, lock)?;
     let mut bytes = Vec::new();
     let length = frame::push(&mut bytes, 0, 0, &Record::Begin(index.begin())).expect("it is short");
@@ -66,14 +77,16 @@ fn begin(directory: &Path, index: Index, lock: File) -> io::Result<Recovered> {
     Ok(Recovered { index, disk, file, offset: length as u64, number: 1, cut: None })
 }
 
-/// The last files that follow each other. Those before a gap were to be deleted when the node died.
-fn contiguous(directory: &Path) -> io::Result<Vec<(u64, PathBuf)>> {
-    let mut files: Vec<_> = disk::files(directory)?.into_iter().collect();
+/// Files, by number.
+type Files = Vec<(u64, PathBuf)>;
+
+/// The last files that follow each other, and those before a gap: they were to be deleted when the node died, unless one
+/// is missing.
+fn contiguous(directory: &Path) -> io::Result<(Vec<PathBuf>, Files)> {
+    let mut files: Files = disk::files(directory)?.into_iter().collect();
     let gap = files.windows(2).rposition(|pair| pair[0].0 + 1 != pair[1].0);
-    for (_, path) in files.drain(..gap.map_or(0, |gap| gap + 1)) {
-        std::fs::remove_file(path)?;
-    }
-    Ok(files)
+    let leftovers = files.drain(..gap.map_or(0, |gap| gap + 1)).map(|(_, path)| path).collect();
+    Ok((leftovers, files))
 }
 
 struct Reader {
@@ -97,7 +110,7 @@ impl Reader {
             }
             let place = Place { file, offset: at as u64, length: frame.length() as u32 };
             self.index.add(&record, place, None).map_err(|what| damaged(path, &what))?;
-            self.number = Some(frame.number + 1);
+            self.number = Some(frame.number.wrapping_add(1));
             at += frame.length();
         }
         match frame::tail(bytes, at, self.number.unwrap_or(0)) {

@@ -114,9 +114,27 @@ fn a_file_that_is_missing_is_missed() {
     append(&wal, 0..40, 1 << 20);
     flush(&wal, Writer::Here).unwrap();
     drop(wal);
-    std::fs::remove_file(disk::path(&directory.0, 2)).unwrap();
+    let (second, aside) = (disk::path(&directory.0, 2), directory.0.join("aside"));
+    std::fs::rename(&second, &aside).unwrap();
     let error = Wal::open(&directory.0).map(drop).unwrap_err();
     assert!(error.to_string().contains("entries are missing"), "{error}");
+    assert_eq!(file_numbers(&directory), [1, 3], "nothing is deleted from a log that is refused");
+    std::fs::rename(&aside, &second).unwrap();
+    assert_eq!(indices(&open(&directory).0), (0..40).collect::<Vec<_>>());
+}
+
+/// A first file without a record is that of a node that died when it began; a later one has lost what it had.
+#[test]
+fn an_empty_log_is_a_new_one_only_if_it_never_was_longer() {
+    let directory = TemporaryDirectory::new();
+    std::fs::write(disk::path(&directory.0, 1), [0; 4096]).unwrap();
+    let (wal, _) = open(&directory);
+    assert_eq!(indices(&wal), [] as [u64; 0]);
+    drop(wal);
+    std::fs::remove_file(disk::path(&directory.0, 1)).unwrap();
+    std::fs::write(disk::path(&directory.0, 7), [0; 4096]).unwrap();
+    let error = Wal::open(&directory.0).map(drop).unwrap_err();
+    assert!(error.to_string().contains("it is empty"), "{error}");
 }
 
 /// Many threads append and wait; each is told once, after its entry is on disk.
