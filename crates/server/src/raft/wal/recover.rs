@@ -80,8 +80,8 @@ fn begin(directory: &Path, index: Index, lock: File) -> io::Result<Recovered> {
 /// Files, by number.
 type Files = Vec<(u64, PathBuf)>;
 
-/// The last files that follow each other, and those before a gap: they were to be deleted when the node died, unless one
-/// is missing.
+/// The last files that follow each other, and before them those before a gap: they were to be deleted when the node
+/// died, unless one is missing.
 fn contiguous(directory: &Path) -> io::Result<(Vec<PathBuf>, Files)> {
     let mut files: Files = disk::files(directory)?.into_iter().collect();
     let gap = files.windows(2).rposition(|pair| pair[0].0 + 1 != pair[1].0);
