@@ -16,14 +16,14 @@ use crate::machine::{Acquire, Command, Fence, Machine, Mode, Moment, Name, Sessi
 /// Reads a file of the log, with its checksums; and a record, without.
 pub(crate) fn records(bytes: &[u8]) -> bool {
     let (mut at, mut number) = (0, None);
-    while let Some(frame) = frame::at(bytes, at).filter(|frame| number.is_none_or(|next| next == frame.number())) {
+    while let Some(frame) = frame::at(bytes, at).filter(|frame| number.is_none_or(|next| next == frame.number)) {
         if let Some(Record::Entry(_, payload)) = frame.record() {
             entry(payload);
         }
-        number = frame.number().checked_add(1);
+        number = frame.number.checked_add(1);
         at += frame.length();
     }
-    let tail = frame::tail(bytes, at, number.unwrap_or(0));
+    let tail = frame::tail(bytes, at, number);
     assert!(tail != Tail::Clean || bytes[at.min(bytes.len())..].iter().all(|&byte| byte == 0), "nothing is overlooked");
     if let Ok(Record::Entry(_, payload)) = postcard::from_bytes(bytes) {
         entry(payload);

@@ -18,6 +18,8 @@ const HEADER: usize = 8 + 8 + 4 + 4 + 4 + 4;
 const MOST_BYTES: usize = 64 << 20;
 /// A disk writes so much as a whole or not at all.
 const SECTOR: usize = 512;
+/// Records in one file have numbers that are closer to each other.
+const FARTHEST: u64 = 1 << 24;
 
 /// What is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -51,18 +53,13 @@ pub(crate) struct Begin {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Frame<'a> {
     /// The number of the record. Each is one larger than the one before.
-    pub(super) number: u64,
+    pub(crate) number: u64,
     /// The number of the first record that was written together with it.
     pub(super) batch: u64,
     pub(super) body: &'a [u8],
 }
 
 impl<'a> Frame<'a> {
-    /// The number of the record.
-    pub(crate) fn number(&self) -> u64 {
-        self.number
-    }
-
     /// How much room it takes.
     pub(crate) fn length(&self) -> usize {
         padded(self.body.len())
@@ -148,13 +145,16 @@ pub(crate) enum Tail {
     Damaged,
 }
 
-/// What there is from a place on where the frame of this number should be.
-pub(crate) fn tail(bytes: &[u8], place: usize, number: u64) -> Tail {
+/// What there is from a place on where the frame of this number should be, or the first of all.
+///
+/// What a client has written may look like a frame, but not like a later one of this log: numbers begin at random.
+pub(crate) fn tail(bytes: &[u8], place: usize, number: Option<u64>) -> Tail {
     if bytes.get(place..).is_none_or(is_zero) {
         return Tail::Clean;
     }
     // Whatever was written later shows that this was on disk before.
-    let is_later = |place: usize| Header::at(bytes, place).is_some_and(|header| header.batch > number);
+    let is_next = |batch: u64| number.is_none_or(|number| (1..FARTHEST).contains(&batch.wrapping_sub(number)));
+    let is_later = |place: usize| Header::at(bytes, place).is_some_and(|header| is_next(header.batch));
     if (place..bytes.len()).step_by(ALIGNMENT).any(is_later) {
         return Tail::Damaged;
     }

@@ -58,9 +58,8 @@ pub(super) fn open(directory: &Path) -> io::Result<Recovered> {
         std::fs::remove_file(path)?;
     }
     index.was_read();
-    let number = number.unwrap_or(0);
-    match last {
-        Some((file, offset, is_torn)) => {
+    match last.zip(number) {
+        Some(((file, offset, is_torn), number)) => {
             let disk = Disk::go_on(directory, file, offset, is_torn, lock)?;
             Ok(Recovered { index, disk, file, offset, number, cut })
         }
@@ -70,11 +69,12 @@ pub(super) fn open(directory: &Path) -> io::Result<Recovered> {
 
 fn begin(directory: &Path, index: Index, lock: File) -> io::Result<Recovered> {
     let file = FIRST_FILE;
+    let number = getrandom::u64().map_err(io::Error::other)? >> 1;
     let mut disk = Disk::begin(directory, file, lock)?;
     let mut bytes = Vec::new();
-    let length = frame::push(&mut bytes, 0, 0, &Record::Begin(index.begin())).expect("it is short");
+    let length = frame::push(&mut bytes, number, number, &Record::Begin(index.begin())).expect("it is short");
     disk.write(&[disk::Chunk { file, offset: 0, bytes }])?;
-    Ok(Recovered { index, disk, file, offset: length as u64, number: 1, cut: None })
+    Ok(Recovered { index, disk, file, offset: length as u64, number: number + 1, cut: None })
 }
 
 /// Files, by number.
@@ -113,7 +113,7 @@ impl Reader {
             self.number = Some(frame.number.wrapping_add(1));
             at += frame.length();
         }
-        match frame::tail(bytes, at, self.number.unwrap_or(0)) {
+        match frame::tail(bytes, at, self.number) {
             Tail::Clean => {}
             Tail::Torn if is_last => self.cut = Some((path.into(), at as u64)),
             Tail::Torn | Tail::Damaged => {
