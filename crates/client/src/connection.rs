@@ -3,12 +3,14 @@
 //! What was asked and not yet answered is asked again on the next stream: requests that change anything have numbers
 //! of their own, and do their work once.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use bytes::Bytes;
-use futures_util::{SinkExt, StreamExt};
+use futures_util::{Sink, SinkExt, StreamExt};
 use http_body_util::{BodyExt, Empty, Limited};
 use hyper::upgrade::Upgraded;
 use hyper::{StatusCode, header};
@@ -91,26 +93,71 @@ impl Connection {
 
 type Stream = Framed<TokioIo<Upgraded>, LengthDelimitedCodec>;
 
+/// What was asked and not yet answered.
+#[derive(Default)]
+struct Unanswered {
+    /// What is answered as soon as possible.
+    soon: BTreeMap<u64, Pending>,
+    /// What is answered when something happens. However much of it there is, it holds up nothing else.
+    standing: BTreeMap<u64, Pending>,
+    last_number: u64,
+}
+
+impl Unanswered {
+    fn is_empty(&self) -> bool {
+        self.soon.is_empty() && self.standing.is_empty()
+    }
+
+    /// Adds one, and says what to send.
+    fn add(&mut self, one: Pending) -> Ask {
+        self.last_number += 1;
+        let (number, request) = (self.last_number, one.request.clone());
+        let those = if request.is_standing() { &mut self.standing } else { &mut self.soon };
+        those.insert(number, one);
+        Ask { number, request }
+    }
+
+    fn take(&mut self, number: u64) -> Option<Pending> {
+        self.soon.remove(&number).or_else(|| self.standing.remove(&number))
+    }
+
+    /// Takes all, in order.
+    fn take_all(&mut self) -> impl Iterator<Item = Pending> + use<> {
+        std::mem::take(&mut self.standing).into_values().chain(std::mem::take(&mut self.soon).into_values())
+    }
+
+    /// What to send on another stream.
+    fn again(&self) -> impl Iterator<Item = Ask> {
+        let all = self.standing.iter().chain(&self.soon);
+        all.map(|(&number, one)| Ask { number, request: one.again() })
+    }
+
+    /// Forgets those for whose answers nobody waits any more.
+    fn forget_deserted(&mut self) {
+        self.soon.retain(|_, one| !one.reply.is_closed());
+        self.standing.retain(|_, one| !one.reply.is_closed());
+    }
+}
+
 async fn run(client: Client, mut asks: mpsc::Receiver<Pending>, tell: watch::Sender<String>, doubts: Arc<Notify>) {
     let nodes = &client.nodes;
-    let mut pending: BTreeMap<u64, Pending> = BTreeMap::new();
-    let (mut next_number, mut next_node, mut pause) = (1, 0, PAUSES.0);
+    let mut unanswered = Unanswered::default();
+    let (mut next_node, mut pause) = (0, PAUSES.0);
     loop {
         let node = &nodes[next_node % nodes.len()];
         next_node += 1;
         match connect(&client.dialer, node).await {
             Ok(stream) => {
                 pause = PAUSES.0;
-                let conversation = converse(stream, &mut asks, &mut pending, &mut next_number);
                 tokio::select! {
-                    ended = conversation => if ended.is_none() { return },
+                    ended = converse(stream, &mut asks, &mut unanswered) => if ended.is_none() { return },
                     () = doubts.notified() => {}
                 }
             }
             Err(NoStream { why, refused }) => {
                 tell.send_replace(why.clone());
                 if let Some(kind) = refused {
-                    refuse(&mut asks, &mut pending, &Trouble { kind, detail: why });
+                    refuse(&mut asks, &mut unanswered, &Trouble { kind, detail: why });
                 }
                 if next_node.is_multiple_of(nodes.len()) {
                     sleep(pause).await;
@@ -118,70 +165,72 @@ async fn run(client: Client, mut asks: mpsc::Receiver<Pending>, tell: watch::Sen
                 }
             }
         }
-        pending.retain(|_, one| !one.reply.is_closed());
-        if asks.is_closed() && pending.is_empty() && asks.is_empty() {
+        unanswered.forget_deserted();
+        if asks.is_closed() && unanswered.is_empty() && asks.is_empty() {
             return;
         }
     }
 }
 
 /// Speaks on a stream until it breaks; nothing once nobody will ask any more.
-async fn converse(
-    mut stream: Stream,
-    asks: &mut mpsc::Receiver<Pending>,
-    pending: &mut BTreeMap<u64, Pending>,
-    next_number: &mut u64,
-) -> Option<()> {
-    for (&number, one) in pending.iter() {
-        if !send(&mut stream, number, one.again()).await {
-            return Some(());
-        }
-    }
-    loop {
+async fn converse(stream: Stream, asks: &mut mpsc::Receiver<Pending>, unanswered: &mut Unanswered) -> Option<()> {
+    let (mut sink, mut stream) = stream.split();
+    let mut outbox: VecDeque<Bytes> = unanswered.again().filter_map(|ask| frame(&ask)).collect();
+    let mut is_flushed = outbox.is_empty();
+    let mut are_more = true;
+    while are_more || !unanswered.is_empty() {
+        // Answers are read while there is something to send: otherwise both sides could wait for each other.
         tokio::select! {
-            ask = asks.recv(), if pending.len() < MOST_PENDING => {
-                let Some(one) = ask else {
-                    // Nobody will ask any more; what was asked is still answered.
-                    return drain(stream, pending).await;
-                };
-                let number = *next_number;
-                *next_number += 1;
-                let sent = send(&mut stream, number, one.request.clone()).await;
-                pending.insert(number, one);
-                if !sent {
+            written = poll_fn(|context| write(&mut sink, &mut outbox, context)), if !is_flushed => {
+                if written.is_err() {
                     return Some(());
                 }
+                is_flushed = true;
             }
+            ask = asks.recv(), if are_more && unanswered.soon.len() < MOST_PENDING => match ask {
+                Some(one) => {
+                    outbox.extend(frame(&unanswered.add(one)));
+                    is_flushed = false;
+                }
+                // What was asked is still answered.
+                None => are_more = false,
+            },
             frame = stream.next() => {
-                if !answered(frame, pending) {
+                if !answered(frame, unanswered) {
                     return Some(());
                 }
             }
-        }
-    }
-}
-
-async fn drain(mut stream: Stream, pending: &mut BTreeMap<u64, Pending>) -> Option<()> {
-    while !pending.is_empty() {
-        if !answered(stream.next().await, pending) {
-            return Some(());
         }
     }
     None
 }
 
-async fn send(stream: &mut Stream, number: u64, request: Request) -> bool {
-    let Ok(frame) = postcard::to_allocvec(&Ask { number, request }) else { return false };
-    stream.send(Bytes::from(frame)).await.is_ok()
+fn frame(ask: &Ask) -> Option<Bytes> {
+    postcard::to_allocvec(ask).ok().map(Bytes::from)
+}
+
+/// Sends what there is to send. Whoever stops waiting for it and waits again goes on with it.
+fn write<S: Sink<Bytes> + Unpin>(
+    sink: &mut S,
+    outbox: &mut VecDeque<Bytes>,
+    context: &mut Context<'_>,
+) -> Poll<Result<(), S::Error>> {
+    while !outbox.is_empty() {
+        ready!(sink.poll_ready_unpin(context))?;
+        if let Some(frame) = outbox.pop_front() {
+            sink.start_send_unpin(frame)?;
+        }
+    }
+    sink.poll_flush_unpin(context)
 }
 
 /// Gives an answer to who waits for it; says whether to go on with this node.
-fn answered<B: AsRef<[u8]>, E>(frame: Option<Result<B, E>>, pending: &mut BTreeMap<u64, Pending>) -> bool {
+fn answered<B: AsRef<[u8]>, E>(frame: Option<Result<B, E>>, unanswered: &mut Unanswered) -> bool {
     let Some(Ok(frame)) = frame else { return false };
     let Ok(Answer { number, outcome }) = postcard::from_bytes(frame.as_ref()) else { return false };
     // A node that cannot reach a leader, or goes away, is left for another one.
     let is_stranded = matches!(&outcome, Err(Trouble { kind: ProblemKind::NoLeader | ProblemKind::Stopping, .. }));
-    if let Some(one) = pending.remove(&number) {
+    if let Some(one) = unanswered.take(number) {
         // Who does not wait any more has been told otherwise.
         let _ = one.reply.send(outcome);
     }
@@ -202,9 +251,9 @@ impl From<String> for NoStream {
 }
 
 /// Tells all who wait, or are about to, that they are refused.
-fn refuse(asks: &mut mpsc::Receiver<Pending>, pending: &mut BTreeMap<u64, Pending>, trouble: &Trouble) {
+fn refuse(asks: &mut mpsc::Receiver<Pending>, unanswered: &mut Unanswered, trouble: &Trouble) {
     let queued = std::iter::from_fn(|| asks.try_recv().ok());
-    for one in std::mem::take(pending).into_values().chain(queued) {
+    for one in unanswered.take_all().chain(queued) {
         // Who does not wait any more has been told otherwise.
         let _ = one.reply.send(Err(trouble.clone()));
     }

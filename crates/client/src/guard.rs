@@ -4,7 +4,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use tokio::sync::{OwnedMutexGuard, watch};
-use tokio::task::AbortHandle;
+use tokio::task::{AbortHandle, JoinHandle};
 use tokio::time::{sleep, timeout_at};
 
 use crate::Error;
@@ -58,13 +58,13 @@ impl LockRequest {
         self
     }
 
-    /// Waits for it. Whoever drops the future may still be in line: [`LockRequest::withdraw`] leaves it.
+    /// Waits for it. Whoever drops the future leaves the line, in the background.
     pub async fn acquire(&self) -> Result<Guard, Error> {
         let session = &self.session.inner;
         let until = self.wait.and_then(|wait| Instant::now().checked_add(wait));
-        let turn = self.turn(until).await?;
-        let request = session.next_request();
-        let ask = || Request::Acquire {
+        let turn = Some(self.turn(until).await?);
+        let mut asking = Asking { session, subject: &self.subject, request: session.next_request(), turn };
+        let ask = |request| Request::Acquire {
             session: session.id(),
             request,
             subject: self.subject.clone(),
@@ -73,10 +73,19 @@ impl LockRequest {
             delay_ms: self.delay.as_millis() as u64,
             value: self.value.clone(),
         };
-        match insist(session, ask).await? {
+        let answer = loop {
+            let answer = insist(session, || ask(asking.request)).await;
+            // Nothing is left of it, or it was so late that this is not known; and nobody here was given anything.
+            if !answer.as_ref().is_err_and(|error| error.kind() == Some(ProblemKind::Over)) {
+                break answer;
+            }
+            asking.request = session.next_request();
+        };
+        let turn = asking.turn.take();
+        match answer? {
             Reply::Granted { fence } => {
                 let (session, subject) = (Arc::clone(session), self.subject.clone());
-                Ok(Guard { session, subject, fence, turn: Some(turn), loss: OnceLock::new() })
+                Ok(Guard { session, subject, fence, turn, loss: OnceLock::new() })
             }
             other => Err(not_understood(&other)),
         }
@@ -97,19 +106,36 @@ impl LockRequest {
             }
         }
     }
+}
 
-    /// Gives up the place in line, if there is one; what was granted meanwhile is given back.
-    pub async fn withdraw(&self) -> Result<(), Error> {
-        let session = &self.session.inner;
-        let request = session.next_request();
-        let ask = || Request::Withdraw { session: session.id(), request, subject: self.subject.clone() };
-        match insist(session, ask).await? {
-            Reply::Granted { fence } => {
-                let (session, subject) = (Arc::clone(session), self.subject.clone());
-                Guard { session, subject, fence, turn: None, loss: OnceLock::new() }.release().await
-            }
-            _ => Ok(()),
+/// A request that is on its way, or waits in line. Dropped, it leaves.
+struct Asking<'a> {
+    session: &'a Arc<Inner>,
+    subject: &'a Subject,
+    request: u64,
+    /// None once there is an answer.
+    turn: Option<Turn>,
+}
+
+impl Drop for Asking<'_> {
+    fn drop(&mut self) {
+        if let Some(turn) = self.turn.take() {
+            let (session, subject, request) = (Arc::clone(self.session), self.subject.clone(), self.request);
+            self.session.runtime.spawn(async move {
+                // If nobody answers, it is lost with the session.
+                let _ = withdraw(&session, subject, request).await;
+                drop(turn);
+            });
         }
+    }
+}
+
+/// Gives up the place in line that a request has, or will have; what was granted meanwhile is given back.
+async fn withdraw(session: &Inner, subject: Subject, request: u64) -> Result<(), Error> {
+    let ask = || Request::Withdraw { session: session.id(), request, subject: subject.clone() };
+    match insist(session, ask).await? {
+        Reply::Granted { fence } => give_back(session, subject, fence).await,
+        _ => Ok(()),
     }
 }
 
@@ -212,31 +238,33 @@ impl Guard {
         insist(&self.session, ask).await.map(|_| ())
     }
 
-    /// Gives it back, and waits until that is done.
+    /// Gives it back, and waits until that is done. It is done, too, if nobody waits for it.
     pub async fn release(mut self) -> Result<(), Error> {
-        let turn = self.turn.take();
-        let released = give_back(&self.session, self.subject.clone()).await;
-        drop(turn);
-        released
+        let Some(released) = self.begin_release() else { return Ok(()) };
+        released.await.unwrap_or_else(|_| Err(Error::SessionOver("its runtime has ended".into())))
+    }
+
+    /// Has it given back, in the background; once.
+    fn begin_release(&mut self) -> Option<JoinHandle<Result<(), Error>>> {
+        let turn = self.turn.take()?;
+        let (session, subject, fence) = (Arc::clone(&self.session), self.subject.clone(), self.fence);
+        Some(self.session.runtime.spawn(async move {
+            let released = give_back(&session, subject, fence).await;
+            drop(turn);
+            released
+        }))
     }
 }
 
-async fn give_back(session: &Inner, subject: Subject) -> Result<(), Error> {
+async fn give_back(session: &Inner, subject: Subject, fence: u64) -> Result<(), Error> {
     let (id, request) = (session.id(), session.next_request());
-    let ask = || Request::Release { session: id, request, subject: subject.clone() };
+    let ask = || Request::Release { session: id, request, subject: subject.clone(), fence };
     insist(session, ask).await.map(|_| ())
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // Without a turn it has been given back.
-        if let (Some(turn), Ok(runtime)) = (self.turn.take(), tokio::runtime::Handle::try_current()) {
-            let (session, subject) = (Arc::clone(&self.session), self.subject.clone());
-            runtime.spawn(async move {
-                // If nobody answers, it is lost with the session.
-                let _ = give_back(&session, subject).await;
-                drop(turn);
-            });
-        }
+        // Nobody waits for it; if it fails, it is lost with the session.
+        let _ = self.begin_release();
     }
 }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 
+use tokio::runtime::Handle;
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 use tokio::time::{sleep, timeout};
@@ -38,6 +39,8 @@ pub(crate) struct Inner {
     turns: Mutex<HashMap<Subject, Weak<tokio::sync::Mutex<()>>>>,
     state: watch::Sender<State>,
     keeper: AbortHandle,
+    /// Where it was opened: whatever is dropped, and wherever that happens, is given back from there.
+    pub(crate) runtime: Handle,
 }
 
 /// Whether a session can be relied upon.
@@ -78,8 +81,9 @@ impl Session {
         };
         let state = watch::Sender::new(State::Valid(sent.plus(reliable(ttl))));
         let keeper = tokio::spawn(keep(connection.clone(), id, ttl, state.clone())).abort_handle();
-        let (requests, turns) = (AtomicU64::new(0), Mutex::default());
-        Ok(Session { inner: Arc::new(Inner { connection, client, id, ttl, requests, turns, state, keeper }) })
+        let (requests, turns, runtime) = (AtomicU64::new(0), Mutex::default(), Handle::current());
+        let inner = Inner { connection, client, id, ttl, requests, turns, state, keeper, runtime };
+        Ok(Session { inner: Arc::new(inner) })
     }
 
     /// Its number, in hexadecimal as everywhere else.
@@ -174,10 +178,10 @@ impl Drop for Inner {
     fn drop(&mut self) {
         self.keeper.abort();
         let is_over = matches!(&*self.state.borrow(), State::Over(_));
-        if let (false, Ok(runtime)) = (is_over, tokio::runtime::Handle::try_current()) {
+        if !is_over {
             let (connection, session) = (self.connection.clone(), self.id);
             // Nobody waits for it; if it fails, the session expires by itself.
-            runtime.spawn(async move { connection.ask(Request::Close { session }).await });
+            self.runtime.spawn(async move { connection.ask(Request::Close { session }).await });
         }
     }
 }
@@ -200,6 +204,9 @@ fn reliable(ttl: Duration) -> Duration {
 /// A node is given so long to answer a renewal, or a sixth of the time to live if that is more.
 const SHORTEST_PATIENCE: Duration = Duration::from_millis(500);
 
+/// How late the end of a session is noticed, at most, when the machine was suspended.
+const LONGEST_NAP: Duration = Duration::from_secs(1);
+
 /// Renews at a third of the time to live, for as long as that succeeds in time.
 async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch::Sender<State>) {
     let (mut pause, patience) = (ttl / 3, SHORTEST_PATIENCE.max(ttl / 6));
@@ -208,7 +215,7 @@ async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch:
             State::Valid(until) => *until,
             State::Over(_) => return,
         };
-        sleep(pause.min(until.left())).await;
+        rest(pause, until).await;
         let sent = Moment::now();
         // The clock that counts suspension decides, whatever the timer says.
         let left = until.left();
@@ -219,7 +226,14 @@ async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch:
                 if until.left().is_zero() {
                     return end(&state, "its renewal was answered too late");
                 }
-                state.send_replace(State::Valid(renewed));
+                // Unless it was closed meanwhile.
+                state.send_if_modified(|state| {
+                    let is_valid = matches!(state, State::Valid(_));
+                    if is_valid {
+                        *state = State::Valid(renewed);
+                    }
+                    is_valid
+                });
                 pause = ttl / 3;
             }
             Ok(Ok(_)) => return end(&state, "a node does not speak this version's language"),
@@ -232,6 +246,19 @@ async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch:
                 pause = Duration::ZERO;
             }
         }
+    }
+}
+
+/// Sleeps, but not longer than until then. Timers do not count the time in which the machine was suspended, so it looks
+/// at a clock that does.
+async fn rest(pause: Duration, until: Moment) {
+    let end = Moment::now().plus(pause);
+    loop {
+        let left = end.left().min(until.left());
+        if left.is_zero() {
+            return;
+        }
+        sleep(left.min(LONGEST_NAP)).await;
     }
 }
 

@@ -37,7 +37,7 @@ impl Numbered {
 
     fn release(&mut self, number: u64, name: &Name) {
         let (session, request, name) = (session(number), self.index, name.clone());
-        self.apply(Command::Release { session, request, name });
+        self.apply(Command::Release { session, request, name, fence: None });
     }
 
     /// A lock that session 1 holds and all others await.
@@ -113,7 +113,9 @@ fn main() {
         });
         let mut numbered = Numbered::with_line(waiters, &one);
         measure(&format!("expiry, of each of {waiters} waiters from the last"), waiters, || {
-            (1..=waiters).rev().for_each(|number| numbered.apply(Command::Expire { session: session(number) }));
+            (1..=waiters)
+                .rev()
+                .for_each(|number| numbered.apply(Command::Expire { session: session(number), opened: 0 }));
         });
         let mut numbered = Numbered::with_line(1, &one);
         (2..=waiters).for_each(|number| numbered.open(number));

@@ -19,7 +19,7 @@ async fn main() {
     for submitters in [1, 8, 64, 512] {
         measure(&replica, submitters).await;
     }
-    replica.shutdown().await;
+    replica.shutdown(std::future::ready(())).await;
     std::fs::remove_dir_all(&directory).expect("the directory is ours");
 }
 

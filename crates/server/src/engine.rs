@@ -61,6 +61,10 @@ pub trait Engine: Send + Sync + 'static {
     /// here.
     fn submit(&self, command: Command) -> impl Future<Output = Result<Applied, Unavailable>> + Send;
 
+    /// As [`submit`](Self::submit), but only while this node leads in this term: later, another one may have led and
+    /// promised something else.
+    fn submit_in(&self, term: u64, command: Command) -> impl Future<Output = Result<Applied, Unavailable>> + Send;
+
     /// Returns when a majority has confirmed, in a round that began after the call, that this node still leads, and
     /// everything that was decided before the call has been applied here.
     fn confirm(&self) -> impl Future<Output = Result<(), Unavailable>> + Send;

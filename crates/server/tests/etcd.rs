@@ -66,7 +66,7 @@ impl Node {
     }
 
     async fn release(&self, session: SessionId, name: &Name) {
-        self.service.release(session, 0, name.clone(), soon()).await.unwrap();
+        self.service.release(session, 0, name.clone(), None, soon()).await.unwrap();
     }
 
     fn fence_of(&self, session: SessionId, name: &Name) -> Option<Fence> {
@@ -196,7 +196,7 @@ async fn a_lease_that_dies_between_the_grant_and_the_answer_has_not_won() {
         let call = tokio::spawn(node.call(path, session, NOTHING));
         node.until_places(session, 1).await;
         // The others know already what this node is about to hear.
-        node.service.engine().meanwhile.lock().unwrap().push(Command::Expire { session });
+        node.service.engine().meanwhile.lock().unwrap().push(Command::Expire { session, opened: 0 });
         node.release(holder, &name).await;
         assert_eq!(refusal(&call.await.unwrap()), said("2", text));
     }

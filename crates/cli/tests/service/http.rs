@@ -147,3 +147,57 @@ fn what_makes_no_sense_gets_a_4xx_that_names_the_field() {
     assert_eq!(text(&node.post(&long_name, "").1, "field"), "name");
     assert_eq!(node.get("/v1/status").0, 200, "it lives on");
 }
+
+/// Nobody knows the session that was opened for it, so nobody could find the place again.
+#[test]
+fn who_asks_without_a_session_and_goes_away_leaves_nothing_behind() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let sessions = || node.get("/v1/sessions").1.as_array().unwrap().len();
+    let (_, grant) = node.post("/v1/locks/a/acquire", r#"{"ttl": "1h"}"#);
+    let waiter = node.send("/v1/locks/a/acquire", r#"{"ttl": "1h", "wait": "1h"}"#);
+    crate::support::eventually("the wait", || (node.get("/v1/locks/a").1["waiting"] == 1).then_some(()));
+    drop(waiter);
+    crate::support::eventually("the end of it", || (node.get("/v1/locks/a").1["waiting"] == 0).then_some(()));
+    assert_eq!(sessions(), 1);
+    let release = format!(r#"{{"session": "{}"}}"#, text(&grant, "session"));
+    assert_eq!(node.post("/v1/locks/a/release", &release).0, 204);
+    assert_eq!(node.post("/v1/locks/p/acquire", r#"{"ttl": "1h", "mode": {"permits": 2}}"#).0, 200);
+    let (status, refused) = node.post("/v1/locks/p/acquire", r#"{"ttl": "1h", "mode": {"permits": 3}}"#);
+    assert!((400..500).contains(&status), "{refused}");
+    assert_eq!(sessions(), 1, "only who was granted something");
+}
+
+/// A grant that comes late has its full time from then on.
+#[test]
+fn what_is_granted_after_a_wait_has_its_full_time() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let (_, grant) = node.post("/v1/locks/a/acquire", r#"{"ttl": "60s"}"#);
+    let address = node.address.clone();
+    let waiter = std::thread::spawn(move || request(&address, "POST", "/v1/locks/a/acquire", r#"{"ttl": "60s"}"#));
+    crate::support::eventually("the wait", || (node.get("/v1/locks/a").1["waiting"] == 1).then_some(()));
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    let release = format!(r#"{{"session": "{}"}}"#, text(&grant, "session"));
+    let asked = std::time::Instant::now();
+    assert_eq!(node.post("/v1/locks/a/release", &release).0, 204);
+    let (status, next) = waiter.join().unwrap();
+    assert_eq!(status, 200, "{next}");
+    let (_, session) = node.get(&format!("/v1/sessions/{}", text(&next, "session")));
+    let left_ms = session["left_ms"].as_u64().unwrap();
+    assert!(u128::from(60_000 - left_ms) <= asked.elapsed().as_millis() + 1, "{left_ms} ms are left of it");
+}
+
+/// However many share a lock, an answer shows the first of them, and how many there are.
+#[test]
+fn of_many_who_share_a_lock_the_first_are_shown() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    for _ in 0..103 {
+        assert_eq!(node.post("/v1/locks/a/acquire", r#"{"mode": "shared"}"#).0, 200);
+    }
+    let (_, lock) = node.get("/v1/locks/a");
+    assert_eq!((lock["holders"].as_array().unwrap().len(), lock["holding"].as_u64()), (100, Some(103)));
+    let (status, held) = node.post("/v1/locks/a/acquire", r#"{"wait": 0}"#);
+    assert_eq!((status, held["holders"].as_array().unwrap().len()), (409, 100));
+}

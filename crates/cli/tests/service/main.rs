@@ -1,5 +1,6 @@
 //! The service as its users meet it: real processes, real sockets, real disks.
 
+mod client;
 mod cluster;
 mod dev;
 mod examples;

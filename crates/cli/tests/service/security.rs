@@ -248,6 +248,30 @@ fn each_role_does_what_it_is_for_and_no_more() {
     assert_eq!(ask(&node, Some(&admin), "POST", "/v1/locks/db/force", "").0, 204);
 }
 
+/// Where clients are asked who they are, nobody comes in by saying that it is a member.
+#[test]
+fn nobody_is_believed_to_be_a_member_where_tokens_are_asked_for() {
+    let keys = Keys::new(&["n1=127.0.0.1"]);
+    keys.token("oncall", &["admin"]);
+    let data = Directory::new();
+    let tokens = ["--tokens".into(), keys.path("tokens.toml")];
+    let upgrade = "Connection: upgrade\r\nUpgrade: quorate-peer-1\r\n";
+    let knock = |node: &Served| {
+        let mut stream = TcpStream::connect(&node.address).unwrap();
+        write!(stream, "GET /v1/peer HTTP/1.1\r\nHost: x\r\n{upgrade}\r\n").unwrap();
+        let mut answer = [0; 12];
+        stream.read_exact(&mut answer).unwrap();
+        String::from_utf8_lossy(&answer).into_owned()
+    };
+    assert_eq!(knock(&start(data.path(), &tokens)), "HTTP/1.1 403");
+    let insecure = [&tokens[..], &["--insecure".into()]].concat();
+    assert_eq!(knock(&start(data.path(), &insecure)), "HTTP/1.1 101", "as the operator wants it");
+    let cluster = ["serve", "--listen", "127.0.0.1:0", "--join", "--tokens", &tokens[1]];
+    let refused = run(&cluster);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("members believed"));
+}
+
 #[tokio::test]
 async fn a_change_of_the_token_file_takes_effect_also_on_open_streams() {
     let keys = Keys::new(&["n1=127.0.0.1"]);

@@ -235,8 +235,11 @@ pub struct Waiter {
 pub struct Lock {
     /// Its name.
     pub name: String,
-    /// Who holds it.
+    /// Who holds it: the first of them.
     pub holders: Vec<Holder>,
+    /// How many hold it in all.
+    #[serde(default)]
+    pub holding: u64,
     /// Who waits, in order: the first of them.
     pub waiters: Vec<Waiter>,
     /// How many wait in all.

@@ -13,8 +13,10 @@ use super::{Mode, ProblemKind};
 pub const PROTOCOL: &str = "quorate-stream-1";
 /// Frames are at most so long, in bytes.
 pub const LONGEST_FRAME: usize = 256 * 1024;
-/// So many asks of one stream may wait for their answers; further ones are read when there are fewer.
+/// So many asks of one stream are worked on at once; further ones are read when there are fewer.
 pub const MOST_PENDING: usize = 1024;
+/// So many more may wait for something to happen; further ones are refused.
+pub const MOST_STANDING: usize = 10_000;
 
 /// Something asked.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -88,6 +90,8 @@ pub enum Request {
         request: u64,
         /// What.
         subject: Subject,
+        /// Which grant.
+        fence: u64,
     },
     /// Say something else as a leader.
     Proclaim {
@@ -109,6 +113,17 @@ pub enum Request {
         /// Which.
         fence: u64,
     },
+}
+
+impl Request {
+    /// Whether it is answered only when something happens, be it never. Such an ask must not hold up others.
+    pub fn is_standing(&self) -> bool {
+        match self {
+            Request::Acquire { wait_ms, .. } => *wait_ms != Some(0),
+            Request::UntilLost { .. } => true,
+            _ => false,
+        }
+    }
 }
 
 /// An answer.

@@ -133,10 +133,11 @@ impl<E: Engine> Authorised<E> {
         session: SessionId,
         request: u64,
         name: Name,
+        fence: Option<Fence>,
         deadline: Instant,
     ) -> Result<Applied, ServiceError> {
         self.may_use(session, deadline).await?;
-        self.service.release(session, request, name, deadline).await
+        self.service.release(session, request, name, fence, deadline).await
     }
 
     /// See [`Service::until_lost`].

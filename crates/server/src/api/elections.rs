@@ -51,7 +51,7 @@ pub(super) async fn resign<E: Engine>(
     Body(body): Body<ReleaseLock>,
 ) -> Result<StatusCode, Failure> {
     let session = session_id("session", &body.session)?;
-    api.service.release(session, body.request.unwrap_or(0), election_name(name)?, soon()).await?;
+    api.service.release(session, body.request.unwrap_or(0), election_name(name)?, None, soon()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 

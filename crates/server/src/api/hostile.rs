@@ -110,7 +110,7 @@ pub(crate) fn asked() -> Vec<Vec<u8>> {
         acquire,
         Request::Renew { session: u64::MAX },
         Request::Withdraw { session: 7, request: 3, subject: subject(true) },
-        Request::Release { session: 7, request: 2, subject: subject(false) },
+        Request::Release { session: 7, request: 2, subject: subject(false), fence: 5 },
         Request::UntilLost { session: 7, subject: subject(false), fence: 42 },
         Request::Proclaim { session: 7, name: "db".into(), fence: 42, value: vec![0; 3] },
         Request::Close { session: 7 },

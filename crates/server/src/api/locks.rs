@@ -8,6 +8,8 @@ use quorate_client::contract::{
     AcquireLock, ForceRelease, Grant, Holder, Lock, Locks, Problem, ProblemKind, ReleaseLock, Span, Waiter,
 };
 
+use tokio::runtime::Handle;
+
 use super::body::Body;
 use super::path::Path;
 use super::{
@@ -78,7 +80,13 @@ pub(super) async fn obtain<E: Engine>(api: &Api<E>, asker: Asker, wanted: Wanted
         }
     };
     let name = wanted.name.clone();
+    let mut opened = ttl.map(|_| OpenedHere { service: api.service.clone(), session, is_settled: false });
     let granted = wait_for(&api.service, session, ttl, wanted).await;
+    if let Some(opened) = &mut opened {
+        use ServiceError::{Busy, Refused, WaitedInVain};
+        // It is told now, or has ended with what came of its only request.
+        opened.is_settled = matches!(granted, Ok(_) | Err(Busy | Refused(_) | WaitedInVain));
+    }
     match granted {
         Ok(fence) => Ok(Json(Grant {
             name: name.text.to_string(),
@@ -92,6 +100,23 @@ pub(super) async fn obtain<E: Engine>(api: &Api<E>, asker: Asker, wanted: Wanted
                 failure.problem().holders = look_at(api.service.reader()?, &name).holders;
             }
             Err(failure)
+        }
+    }
+}
+
+/// A session that was opened for one request. Nobody else knows its number: if nobody is told of it, it is closed.
+struct OpenedHere<E: Engine> {
+    service: Authorised<E>,
+    session: SessionId,
+    is_settled: bool,
+}
+
+impl<E: Engine> Drop for OpenedHere<E> {
+    fn drop(&mut self) {
+        // There is no runtime if the node stops, and then the session expires.
+        if let (false, Ok(runtime)) = (self.is_settled, Handle::try_current()) {
+            let (service, session) = (self.service.clone(), self.session);
+            runtime.spawn(async move { service.close(session, soon()).await });
         }
     }
 }
@@ -110,16 +135,22 @@ async fn wait_for<E: Engine>(
     let Some(ttl) = ttl_of_new else {
         return granted.await;
     };
+    let began = Instant::now();
     tokio::pin!(granted);
-    loop {
+    let fence = loop {
         tokio::select! {
-            granted = &mut granted => return granted,
+            granted = &mut granted => break granted?,
             () = tokio::time::sleep(ttl / 3) => {
                 // Whether it is lost is told by the wait itself.
                 let _ = service.renew(session, Instant::now() + ttl).await;
             }
         }
+    };
+    // It is told that it has its full time.
+    if began.elapsed() > ttl / 60 {
+        service.renew(session, soon()).await?;
     }
+    Ok(fence)
 }
 
 pub(super) async fn release<E: Engine>(
@@ -128,7 +159,7 @@ pub(super) async fn release<E: Engine>(
     Body(body): Body<ReleaseLock>,
 ) -> Result<StatusCode, Failure> {
     let session = session_id("session", &body.session)?;
-    api.service.release(session, body.request.unwrap_or(0), lock_name(name)?, soon()).await?;
+    api.service.release(session, body.request.unwrap_or(0), lock_name(name)?, None, soon()).await?;
     Ok(StatusCode::NO_CONTENT)
 }
 
@@ -181,7 +212,9 @@ fn look_at<E: Engine>(service: &Service<E>, name: &Name) -> Lock {
 
 fn shown(name: &Name, view: Option<LockView>, now_ms: u64) -> Lock {
     let name = name.text.to_string();
-    let Some(LockView { holders, waiters, waiting, delay }) = view else { return Lock { name, ..Lock::default() } };
+    let Some(LockView { holders, holding, waiters, waiting, delay }) = view else {
+        return Lock { name, ..Lock::default() };
+    };
     let holders = holders.into_iter().map(|holder| Holder {
         session: holder.session.to_string(),
         label: holder.label,
@@ -198,5 +231,5 @@ fn shown(name: &Name, view: Option<LockView>, now_ms: u64) -> Lock {
         waited_ms: now_ms.saturating_sub(waiter.since_ms),
     });
     let delay_ms = delay.map(|(_, delay_ms)| delay_ms);
-    Lock { name, holders: holders.collect(), waiters: waiters.collect(), waiting, delay_ms }
+    Lock { name, holders: holders.collect(), holding, waiters: waiters.collect(), waiting, delay_ms }
 }

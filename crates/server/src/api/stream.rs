@@ -1,6 +1,7 @@
 //! Streams: many requests on one connection, each answered as soon as it can be.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::Request as HttpRequest;
 use axum::http::{HeaderValue, StatusCode, header};
@@ -10,10 +11,11 @@ use futures_util::stream::FuturesUnordered;
 use futures_util::{SinkExt, StreamExt};
 use hyper_util::rt::TokioIo;
 use quorate_client::contract::stream::{
-    Answer, Ask, LONGEST_FRAME, MOST_PENDING, PROTOCOL, Reply, Request, Subject, Trouble,
+    Answer, Ask, LONGEST_FRAME, MOST_PENDING, MOST_STANDING, PROTOCOL, Reply, Request, Subject, Trouble,
 };
 use quorate_client::contract::{LONGEST_VALUE, Problem, ProblemKind, Span};
 use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::time::timeout;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 use super::{
@@ -24,6 +26,9 @@ use crate::engine::Engine;
 use crate::machine::{Acquire, Departure, Fence, Name, SessionId};
 use crate::service::NewSession;
 use crate::telemetry::{Results, Row, Telemetry};
+
+/// Who does not take its answers for so long is gone.
+const STUCK: Duration = Duration::from_secs(10);
 
 /// What is asked on streams, counted.
 #[derive(Clone, Debug)]
@@ -92,29 +97,39 @@ pub(super) async fn open<E: Engine>(api: Api<E>, request: HttpRequest) -> Respon
 async fn converse<E: Engine>(service: &Authorised<E>, asked: &Asked, io: impl AsyncRead + AsyncWrite + Unpin) {
     let codec = LengthDelimitedCodec::builder().max_frame_length(LONGEST_FRAME).new_codec();
     let (mut sink, mut asks) = Framed::new(io, codec).split();
-    let mut pending = FuturesUnordered::new();
+    let (mut pending, mut standing) = (FuturesUnordered::new(), 0);
     loop {
         tokio::select! {
-            Some(answer) = pending.next(), if !pending.is_empty() => {
-                let answer: Answer = answer;
+            Some(answered) = pending.next(), if !pending.is_empty() => {
+                let (answer, was_standing): (Answer, bool) = answered;
+                standing -= usize::from(was_standing);
                 let Ok(frame) = postcard::to_allocvec(&answer) else { return };
-                if sink.send(Bytes::from(frame)).await.is_err() {
+                if !matches!(timeout(STUCK, sink.send(Bytes::from(frame))).await, Ok(Ok(()))) {
                     return;
                 }
             }
-            ask = asks.next(), if pending.len() < MOST_PENDING => {
+            ask = asks.next(), if pending.len() - standing < MOST_PENDING => {
                 let Some(Ok(frame)) = ask else { return };
                 // Whoever writes what cannot be read is not understood any further.
                 let Ok(Ask { number, request }) = postcard::from_bytes::<Ask>(&frame) else { return };
-                let row = asked.row(&request);
+                let (row, is_standing) = (asked.row(&request), request.is_standing());
+                let is_refused = is_standing && standing == MOST_STANDING;
+                let is_standing = is_standing && !is_refused;
+                standing += usize::from(is_standing);
                 pending.push(async move {
-                    let outcome = answer(service, request).await;
+                    let outcome = if is_refused { Err(too_many()) } else { answer(service, request).await };
                     row.count(outcome.as_ref().err().map(|trouble| trouble.kind));
-                    Answer { number, outcome }
+                    (Answer { number, outcome }, is_standing)
                 });
             }
         }
     }
+}
+
+fn too_many() -> Trouble {
+    let detail =
+        format!("{MOST_STANDING} requests of this stream wait already, which is the most: open another session");
+    Trouble { kind: ProblemKind::TooMany, detail }
 }
 
 async fn answer<E: Engine>(service: &Authorised<E>, request: Request) -> Result<Reply, Trouble> {
@@ -154,8 +169,9 @@ async fn respond<E: Engine>(service: &Authorised<E>, request: Request) -> Result
                 None => Ok(Reply::Done),
             }
         }
-        Request::Release { session, request, subject } => {
-            service.release(id(session)?, request, named(subject)?, soon()).await.map(done)?
+        Request::Release { session, request, subject, fence } => {
+            let fence = Some(Fence::from_number(fence));
+            service.release(id(session)?, request, named(subject)?, fence, soon()).await.map(done)?
         }
         Request::Proclaim { session, name, fence, value } => {
             if value.len() > LONGEST_VALUE {

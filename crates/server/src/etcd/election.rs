@@ -96,16 +96,7 @@ impl<E: Engine> Etcd<E> {
     /// Gives up a leadership, if it still is one, and says when.
     async fn step_down(&self, leadership: Leadership) -> Result<u64, ServiceError> {
         let Leadership { session, name, fence } = leadership;
-        let service = self.service.unasked();
-        let leads = || service.look(|machine| machine.fence_of(session, &name)) == Some(fence);
-        if !leads() {
-            // This node may be behind.
-            service.catch_up(soon()).await?;
-            if !leads() {
-                return Ok(self.index());
-            }
-        }
-        match self.service.release(session, 0, name.clone(), soon()).await {
+        match self.service.release(session, 0, name, Some(fence), soon()).await {
             Ok(applied) => Ok(applied.moment.index),
             Err(ServiceError::Refused(_)) => Ok(self.index()),
             Err(error) => Err(error),

@@ -19,6 +19,8 @@ use crate::service::{NewSession, ServiceError};
 
 /// The shortest lease, in seconds; shorter ones are raised to it.
 const SHORTEST_TTL: i64 = 1;
+/// Leases have no label of their own; this is what people who look at locks see.
+const LABEL: &str = "a client of etcd's API";
 /// The longest lease, in seconds.
 const LONGEST_TTL: i64 = 9_000_000_000;
 /// So many renewals of one stream are under way at once. The others wait with the client.
@@ -40,7 +42,7 @@ impl<E: Engine> Lease for Etcd<E> {
             id => Some(key::session(id).ok_or_else(|| Status::invalid_argument("a lease's number is positive"))?),
         };
         let ttl = ttl.max(SHORTEST_TTL);
-        let (label, owner) = (String::new(), String::new());
+        let (label, owner) = (LABEL.into(), String::new());
         let new = NewSession { number, ttl: Duration::from_secs(ttl.unsigned_abs()), label, owner, transient: false };
         let opened = this.service.open(&new, soon()).await.map_err(|error| status::of_lease(&error))?;
         let (header, id) = (self.header(opened.index), key::signed(opened.session.number()));

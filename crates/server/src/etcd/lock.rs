@@ -41,7 +41,7 @@ impl<E: Engine> Etcd<E> {
     /// Gives back a lock, or a place in line, and says when. There need not be either.
     async fn unlock_place(&self, session: SessionId, name: Name) -> Result<u64, Status> {
         let failed = |error: ServiceError| status::of_lock(&error);
-        match self.service.release(session, 0, name.clone(), soon()).await {
+        match self.service.release(session, 0, name.clone(), None, soon()).await {
             Ok(applied) => return Ok(applied.moment.index),
             Err(ServiceError::Refused(Refusal::NotHeld { .. })) => {}
             Err(ServiceError::Refused(Refusal::NoSession(_))) => return Ok(self.index()),
@@ -51,7 +51,7 @@ impl<E: Engine> Etcd<E> {
             Ok(None) | Err(ServiceError::Refused(_)) => Ok(self.index()),
             Err(error) => Err(failed(error)),
             // It was granted in between.
-            Ok(Some(_)) => match self.service.release(session, 0, name, soon()).await {
+            Ok(Some(_)) => match self.service.release(session, 0, name, None, soon()).await {
                 Ok(applied) => Ok(applied.moment.index),
                 Err(ServiceError::Refused(_)) => Ok(self.index()),
                 Err(error) => Err(failed(error)),

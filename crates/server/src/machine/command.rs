@@ -176,6 +176,9 @@ pub enum Command {
     Expire {
         /// Which.
         session: SessionId,
+        /// The number of the command that opened it: one that was opened since under the same number does not end. 0
+        /// means whichever.
+        opened: u64,
     },
     /// Asks for a lock, or for leadership.
     Acquire(Acquire),
@@ -207,6 +210,8 @@ pub enum Command {
         request: u64,
         /// What.
         name: Name,
+        /// Which grant, if it is to be no other: given back twice, it is given back once.
+        fence: Option<Fence>,
     },
     /// Takes a lock away from all who hold it.
     Force {

@@ -136,11 +136,11 @@ impl Lock {
     }
 
     /// Takes out who waits at this place.
-    pub(super) fn remove_waiter(&mut self, place: u64) {
-        if let Some(waiting) = self.line.remove(&place) {
-            self.leave_crowd(waiting.arrival);
-            self.remove_user(waiting.mode);
-        }
+    pub(super) fn remove_waiter(&mut self, place: u64) -> Option<Waiting> {
+        let waiting = self.line.remove(&place)?;
+        self.leave_crowd(waiting.arrival);
+        self.remove_user(waiting.mode);
+        Some(waiting)
     }
 
     fn leave_crowd(&mut self, arrival: u64) {

@@ -38,6 +38,11 @@ pub const MOST_WAITERS: usize = 100_000;
 /// So many locks one session may hold or await.
 pub const MOST_PLACES: usize = 100_000;
 
+/// Names, labels and values may come to so many bytes in all, with [`OVERHEAD`] for each session and each place.
+pub const MOST_BYTES: u64 = 1 << 30;
+/// What a session or a place in a lock takes, besides what it is called and says.
+const OVERHEAD: usize = 256;
+
 /// When a command comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Moment {
@@ -54,6 +59,8 @@ pub struct Machine {
     generation: u16,
     sessions: BTreeMap<SessionId, Session>,
     locks: BTreeMap<Name, Lock>,
+    /// What all of it comes to: see [`MOST_BYTES`].
+    bytes: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -64,9 +71,13 @@ struct Session {
     /// Whether it ends with its last place.
     transient: bool,
     since_ms: u64,
+    /// The number of the command that opened it.
+    opened: u64,
     requests: Requests,
     /// What it holds or awaits, and the number of the command that asked for it: its place in line.
     places: BTreeMap<Name, u64>,
+    /// The last calls that were given up before they had asked for anything: if their requests arrive, it is too late.
+    given_up: Vec<u64>,
 }
 
 impl Machine {
@@ -80,15 +91,31 @@ impl Machine {
     fn respond(&mut self, moment: Moment, command: Command, events: &mut Vec<Event>) -> Result<Response, Refusal> {
         match command {
             Command::Open { session, ttl_ms, label, owner, transient } => {
-                let (since_ms, requests, places) = (moment.at_ms, Requests::default(), BTreeMap::new());
-                self.open(session, Session { ttl_ms, label, owner, transient, since_ms, requests, places }, events)
+                let (since_ms, opened) = (moment.at_ms, moment.index);
+                let (requests, places, given_up) = (Requests::default(), BTreeMap::new(), Vec::new());
+                let new = Session { ttl_ms, label, owner, transient, since_ms, opened, requests, places, given_up };
+                self.open(session, new, events)
             }
             Command::Close { session } => self.end(moment, session, Departure::Closed, events),
-            Command::Expire { session } => self.end(moment, session, Departure::Expired, events),
-            Command::Acquire(acquire) => self.acquire(moment, acquire, events),
+            Command::Expire { session, opened } => {
+                if opened != 0 && self.sessions.get(&session).is_some_and(|session| session.opened != opened) {
+                    return Err(Refusal::NoSession(session));
+                }
+                self.end(moment, session, Departure::Expired, events)
+            }
+            Command::Acquire(acquire) => {
+                let id = acquire.session;
+                let response = self.acquire(moment, acquire, events);
+                if !matches!(response, Ok(Response::Granted { .. } | Response::Queued { .. })) {
+                    self.end_if_over(moment, id, events);
+                }
+                response
+            }
             Command::Withdraw { session, request, name } => self.withdraw(moment, session, request, &name, events),
             Command::GiveUp { session, call, name } => self.give_up(moment, session, call, &name, events),
-            Command::Release { session, request, name } => self.release(moment, session, request, &name, events),
+            Command::Release { session, request, name, fence } => {
+                self.release(moment, (session, request), &name, fence, events)
+            }
             Command::Force { name, by } => self.force(moment, &name, by, events),
             Command::EndDelay { name, fence } => self.end_delay(moment, &name, fence, events),
             Command::Proclaim { session, name, fence, value } => self.proclaim(session, name, fence, value, events),
@@ -101,6 +128,7 @@ impl Machine {
             return Err(Refusal::SessionExists(id));
         }
         at_most(MOST_SESSIONS, self.sessions.len(), "sessions")?;
+        self.grow(session.bytes())?;
         events.push(Event::Opened { session: id, ttl_ms: session.ttl_ms });
         self.sessions.insert(id, session);
         Ok(Response::Done)
@@ -116,6 +144,7 @@ impl Machine {
         let Some(session) = self.sessions.remove(&id) else {
             return Err(Refusal::NoSession(id));
         };
+        self.bytes -= session.bytes() as u64;
         let (expired, label) = (departure == Departure::Expired, session.label);
         events.push(Event::Ended { session: id, expired, label });
         for (name, place) in session.places {
@@ -129,6 +158,9 @@ impl Machine {
         let Acquire { session: id, request, name, mode, .. } = &acquire;
         let (id, request, mode) = (*id, *request, *mode);
         let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
+        if acquire.call != 0 && session.given_up.contains(&acquire.call) {
+            return Ok(Response::Over);
+        }
         let is_known = session.requests.contains(request);
         // Whatever the answer is: a request that was refused must not be granted when it arrives a second time, long
         // after whoever sent it has gone on.
@@ -149,11 +181,12 @@ impl Machine {
         at_most(MOST_WAITERS, lock.map_or(0, |lock| lock.line.len()), "waiters for this lock")?;
         let is_free = lock.is_none_or(|lock| lock.is_free_for(mode));
         if !is_free && !acquire.wait {
-            self.end_if_over(moment, id, events);
             return Ok(Response::Busy);
         }
-        session.places.insert(name.clone(), moment.index);
         let name = name.clone();
+        self.grow(bytes_of_place(&name, &acquire.value))?;
+        let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
+        session.places.insert(name.clone(), moment.index);
         let lock = self.locks.entry(name.clone()).or_default();
         if is_free {
             let (fence, value) = (Fence::new(self.generation, moment.index), acquire.value.clone());
@@ -202,7 +235,7 @@ impl Machine {
             return Err(Refusal::OtherMode { name: name.text.to_string(), mode: known_mode });
         }
         if *known_value != value && !is_known {
-            known_value.clone_from(&value);
+            replace(&mut self.bytes, known_value, &value)?;
             if let Some(fence) = fence {
                 events.push(Event::Proclaimed { name: name.clone(), session, fence, value });
             }
@@ -228,6 +261,8 @@ impl Machine {
         events: &mut Vec<Event>,
     ) -> Result<Response, Refusal> {
         let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
+        // If the request is still under way, it comes too late.
+        session.requests.insert(request);
         let lock = self.locks.get(name);
         if let Some(holding) = lock.and_then(|lock| lock.holders.get(&id)) {
             return Ok(Response::Granted { fence: holding.fence });
@@ -253,6 +288,7 @@ impl Machine {
     ) -> Result<Response, Refusal> {
         let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
         let (Some(lock), Some(&place)) = (self.locks.get(name), session.places.get(name)) else {
+            session.give_up(call);
             return Ok(Response::Done);
         };
         let (last, departure) = match lock.line.get(&place) {
@@ -264,6 +300,8 @@ impl Machine {
             self.leave(moment, id, name, place, departure, events);
             self.go_on(moment, name, events);
             self.end_if_over(moment, id, events);
+        } else {
+            session.give_up(call);
         }
         Ok(Response::Done)
     }
@@ -271,17 +309,24 @@ impl Machine {
     fn release(
         &mut self,
         moment: Moment,
-        id: SessionId,
-        request: u64,
+        (id, request): (SessionId, u64),
         name: &Name,
+        fence: Option<Fence>,
         events: &mut Vec<Event>,
     ) -> Result<Response, Refusal> {
         let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
-        if session.requests.contains(request) {
+        let held = self.locks.get(name).and_then(|lock| lock.holders.get(&id)).map(|holding| holding.fence);
+        if session.requests.has_forgotten(request) && held.is_some() && (fence.is_none() || fence == held) {
+            // Whether it was done is not known any more, unless it says what is to be given back. To say that it was
+            // done might leave the lock held for ever.
+            if fence.is_none() {
+                return Ok(Response::Over);
+            }
+        } else if session.requests.contains(request) {
             return Ok(Response::Done);
         }
         session.requests.insert(request);
-        if !self.locks.get(name).is_some_and(|lock| lock.holders.contains_key(&id)) {
+        if held.is_none() || fence.is_some() && fence != held {
             return Err(Refusal::NotHeld { name: name.text.to_string() });
         }
         let place = session.places.remove(name).expect("who holds a lock has a place there");
@@ -345,7 +390,7 @@ impl Machine {
         let Some(holding) = holding.filter(|holding| holding.fence == fence) else {
             return Err(Refusal::NotHeld { name: name.text.to_string() });
         };
-        holding.value.clone_from(&value);
+        replace(&mut self.bytes, &mut holding.value, &value)?;
         events.push(Event::Proclaimed { name, session, fence, value });
         Ok(Response::Done)
     }
@@ -379,10 +424,12 @@ impl Machine {
     ) {
         let lock = self.locks.get_mut(name).expect("where a session has a place, there is a lock");
         let Some(holding) = lock.remove_holder(id) else {
-            lock.remove_waiter(place);
+            let value = lock.remove_waiter(place).map(|waiting| waiting.value).unwrap_or_default();
+            self.bytes -= bytes_of_place(name, &value) as u64;
             events.push(Event::Left { name: name.clone(), session: id, departure });
             return;
         };
+        self.bytes -= bytes_of_place(name, &holding.value) as u64;
         let fence = holding.fence;
         events.push(Event::Lost { name: name.clone(), session: id, fence, departure, since_ms: holding.since_ms });
         if departure == Departure::Expired && holding.delay_ms > 0 {
@@ -413,6 +460,12 @@ impl Machine {
         }
     }
 
+    /// Takes so much more, if there is room for it.
+    fn grow(&mut self, more: usize) -> Result<(), Refusal> {
+        self.bytes = grown(self.bytes, more)?;
+        Ok(())
+    }
+
     /// A number that is the same for machines that have seen the same commands, and by all likelihood for no others.
     pub fn digest(&self) -> u64 {
         let bytes = postcard::to_allocvec(self).expect("a machine can be written down");
@@ -422,4 +475,41 @@ impl Machine {
 
 fn at_most(most: usize, there_are: usize, what: &str) -> Result<(), Refusal> {
     if there_are < most { Ok(()) } else { Err(Refusal::TooMany { what: what.into(), most: most as u64 }) }
+}
+
+fn grown(bytes: u64, more: usize) -> Result<u64, Refusal> {
+    let grown = bytes + more as u64;
+    let what = "bytes of names, labels and values";
+    if grown > MOST_BYTES { Err(Refusal::TooMany { what: what.into(), most: MOST_BYTES }) } else { Ok(grown) }
+}
+
+/// Puts one value in the place of another one, if there is room for it.
+fn replace(bytes: &mut u64, old: &mut Vec<u8>, new: &[u8]) -> Result<(), Refusal> {
+    let without = *bytes - old.len() as u64;
+    *bytes = if new.len() > old.len() { grown(without, new.len())? } else { without + new.len() as u64 };
+    *old = new.to_vec();
+    Ok(())
+}
+
+fn bytes_of_place(name: &Name, value: &[u8]) -> usize {
+    OVERHEAD + name.text.len() + value.len()
+}
+
+/// So many calls of a session are remembered that were given up before they had asked for anything.
+const MOST_GIVEN_UP: usize = 32;
+
+impl Session {
+    fn give_up(&mut self, call: u64) {
+        if call != 0 && !self.given_up.contains(&call) {
+            if self.given_up.len() == MOST_GIVEN_UP {
+                self.given_up.remove(0);
+            }
+            self.given_up.push(call);
+        }
+    }
+
+    /// What it takes, but for its places.
+    fn bytes(&self) -> usize {
+        OVERHEAD + self.label.len() + self.owner.len()
+    }
 }

@@ -19,6 +19,11 @@ impl Requests {
         }
     }
 
+    /// Whether a request is so long before the latest that nobody knows.
+    pub(super) fn has_forgotten(&self, request: u64) -> bool {
+        request > 0 && self.highest.checked_sub(request).is_some_and(|age| age >= 64)
+    }
+
     /// Notes that a request is answered. One without a number leaves no trace.
     pub(super) fn insert(&mut self, request: u64) {
         if request == 0 {

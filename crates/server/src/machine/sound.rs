@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::command::{Fence, Mode, Name, SessionId};
 use super::lock::Lock;
-use super::{Machine, Session};
+use super::{Machine, Session, bytes_of_place};
 
 /// There are no more commands than this, with room for all that a cluster can do in a year.
 const MOST_COMMANDS: u64 = 1 << 44;
@@ -16,7 +16,22 @@ impl Machine {
         let sessions = || self.sessions.iter().all(|(&id, session)| self.knows(id, session, commands));
         let locks =
             || self.locks.iter().all(|(name, lock)| !lock.is_idle() && lock.is_sound() && self.admits(name, lock));
-        commands < MOST_COMMANDS && self.generation <= Fence::LAST_GENERATION && sessions() && locks()
+        commands < MOST_COMMANDS
+            && self.generation <= Fence::LAST_GENERATION
+            && sessions()
+            && locks()
+            && self.bytes == self.count_bytes()
+    }
+
+    /// What all of it comes to, counted anew.
+    fn count_bytes(&self) -> u64 {
+        let of_lock = |(name, lock): (&Name, &Lock)| {
+            let held = lock.holders.values().map(|holding| &holding.value);
+            let awaited = lock.line.values().map(|waiting| &waiting.value);
+            held.chain(awaited).map(|value| bytes_of_place(name, value) as u64).sum::<u64>()
+        };
+        let sessions: u64 = self.sessions.values().map(|session| session.bytes() as u64).sum();
+        sessions + self.locks.iter().map(of_lock).sum::<u64>()
     }
 
     /// Whether a session has all the places that it believes to have.
@@ -99,7 +114,8 @@ mod tests {
         assert!(machine.is_sound(commands) && Machine::default().is_sound(0));
         assert!(!machine.is_sound(commands - 2) && !machine.is_sound(u64::MAX));
         let session = |number| SessionId::new(number).unwrap();
-        let changes: [fn(&mut Machine); 6] = [
+        let changes: [fn(&mut Machine); 7] = [
+            |machine| machine.bytes -= 1,
             |machine| machine.generation = u16::MAX,
             |machine| drop(machine.sessions.pop_first()),
             |machine| drop(machine.locks.pop_first()),

@@ -35,6 +35,11 @@ fn fence(index: u64) -> Fence {
     Fence::new(0, index)
 }
 
+fn open(number: u64, transient: bool) -> Command {
+    let (label, owner) = (String::new(), String::new());
+    Command::Open { session: session(number), ttl_ms: 1, label, owner, transient }
+}
+
 const DONE: Response = Response::Done;
 
 fn granted(index: u64) -> Response {
@@ -46,14 +51,7 @@ impl Numbered {
     fn with_sessions(sessions: u64) -> Numbered {
         let mut numbered = Numbered::default();
         for number in 1..=sessions {
-            let open = Command::Open {
-                session: session(number),
-                ttl_ms: 1,
-                label: String::new(),
-                owner: String::new(),
-                transient: false,
-            };
-            assert_eq!(numbered.apply(open).0, DONE);
+            assert_eq!(numbered.apply(open(number, false)).0, DONE);
         }
         numbered.index = 100;
         numbered
@@ -73,11 +71,11 @@ impl Numbered {
     }
 
     fn release(&mut self, number: u64, request: u64) -> (Response, Vec<Event>) {
-        self.apply(Command::Release { session: session(number), request, name: name() })
+        self.apply(Command::Release { session: session(number), request, name: name(), fence: None })
     }
 
     fn expire(&mut self, number: u64) -> Vec<Event> {
-        self.apply(Command::Expire { session: session(number) }).1
+        self.apply(Command::Expire { session: session(number), opened: 0 }).1
     }
 
     fn holders(&self) -> Vec<u64> {
@@ -314,4 +312,65 @@ fn one_session_cannot_hold_everything() {
         machine.acquire(Acquire { name: Name::lock(number.to_string()), ..asking(1, 0) });
     }
     assert!(matches!(machine.acquire(asking(1, 0)), Response::Refused(Refusal::TooMany { .. })));
+}
+
+/// However many sessions there are, and whatever they say: memory is bounded, and whoever leaves makes room.
+#[test]
+fn all_together_cannot_say_more_than_there_is_room_for() {
+    let mut machine = Numbered::with_sessions(3);
+    let before = machine.machine.bytes;
+    let (long, longer) = (vec![b'x'; 1000], vec![b'y'; 1001]);
+    let is_full = |response: &Response| matches!(response, Response::Refused(Refusal::TooMany { .. }));
+    assert!(matches!(machine.acquire(Acquire { value: long.clone(), ..asking(1, 0) }), Response::Granted { .. }));
+    machine.machine.bytes += MOST_BYTES - machine.machine.bytes;
+    assert!(is_full(&machine.acquire(asking(2, 0))));
+    assert!(is_full(&machine.apply(open(9, false)).0));
+    let fence = machine.machine.fence_of(session(1), &name()).unwrap();
+    let say = |value: &[u8]| Command::Proclaim { session: session(1), name: name(), fence, value: value.into() };
+    assert!(
+        is_full(&machine.apply(say(&longer)).0) && is_full(&machine.acquire(Acquire { value: longer, ..asking(1, 0) }))
+    );
+    assert_eq!(machine.apply(say(&long[1..])).0, DONE);
+    machine.machine.bytes -= MOST_BYTES - before - bytes_of_place(&name(), &long) as u64;
+    assert!(matches!(machine.acquire(asking(2, 0)), Response::Queued { .. }));
+    machine.release(1, 0);
+    machine.release(2, 0);
+    assert_eq!(machine.machine.bytes, before);
+    assert!(machine.machine.is_sound(machine.index));
+}
+
+/// A request that is refused is the only one of a session that was opened for it alone.
+#[test]
+fn a_transient_session_ends_with_its_refusal() {
+    let mut machine = Numbered::with_sessions(1);
+    machine.acquire(Acquire { mode: Mode::Permit { of: 2 }, ..asking(1, 0) });
+    machine.apply(open(7, true));
+    let refused = machine.acquire(Acquire { mode: Mode::Permit { of: 3 }, ..asking(7, 0) });
+    assert!(matches!(refused, Response::Refused(Refusal::OtherPermits { .. })));
+    assert!(machine.machine.session(session(7)).is_none());
+}
+
+/// A request that is overtaken by its own withdrawal comes too late.
+#[test]
+fn what_was_withdrawn_before_it_arrived_is_over() {
+    let mut machine = Numbered::with_sessions(1);
+    assert_eq!(machine.apply(Command::Withdraw { session: session(1), request: 5, name: name() }).0, DONE);
+    assert_eq!(machine.acquire(asking(1, 5)), Response::Over);
+    assert!(matches!(machine.acquire(asking(1, 6)), Response::Granted { .. }));
+}
+
+/// A release that is so late that nobody knows whether it was done is not said to be done, if it may not have been.
+#[test]
+fn a_release_that_was_forgotten_is_done_if_it_says_what_to_give_back() {
+    let mut machine = Numbered::with_sessions(1);
+    assert_eq!(machine.acquire(asking(1, 1)), granted(101));
+    machine.acquire(Acquire { name: Name::lock("b"), ..asking(1, 100) });
+    assert_eq!(machine.release(1, 2).0, Response::Over);
+    assert_eq!(machine.holders(), [1]);
+    let mut give_back =
+        |fence| machine.apply(Command::Release { session: session(1), request: 2, name: name(), fence }).0;
+    assert_eq!(give_back(Some(fence(99))), DONE);
+    assert_eq!(give_back(Some(fence(101))), DONE);
+    assert_eq!(machine.holders(), [] as [u64; 0]);
+    assert_eq!(machine.release(1, 2).0, DONE);
 }

@@ -5,6 +5,9 @@ use serde::Serialize;
 use super::command::{Acquire, Fence, Mode, Name, SessionId};
 use super::{Machine, Session};
 
+/// So many of those who hold a lock are shown.
+const MOST_HOLDERS: usize = 100;
+
 /// A session, as it can be seen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SessionView<'m> {
@@ -18,6 +21,8 @@ pub struct SessionView<'m> {
     pub ttl_ms: u64,
     /// When it was opened, by the leader's calendar.
     pub since_ms: u64,
+    /// The number of the command that opened it.
+    pub opened: u64,
 }
 
 /// Somebody who holds a lock.
@@ -53,8 +58,10 @@ pub struct Waiter {
 /// A lock or an election, as it can be seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LockView {
-    /// Who holds it.
+    /// Who holds it, up to [a limit](MOST_HOLDERS).
     pub holders: Vec<Holder>,
+    /// How many hold it in all.
+    pub holding: u64,
     /// Who waits, in order, up to a limit.
     pub waiters: Vec<Waiter>,
     /// How many wait in all.
@@ -98,7 +105,7 @@ impl Machine {
     pub fn lock(&self, name: &Name, most_waiters: usize) -> Option<LockView> {
         let lock = self.locks.get(name)?;
         let label = |id: &SessionId| self.sessions.get(id).map_or_else(String::new, |session| session.label.clone());
-        let holders = lock.holders.iter().map(|(id, holding)| Holder {
+        let holders = lock.holders.iter().take(MOST_HOLDERS).map(|(id, holding)| Holder {
             session: *id,
             label: label(id),
             fence: holding.fence,
@@ -114,6 +121,7 @@ impl Machine {
         });
         Some(LockView {
             holders: holders.collect(),
+            holding: lock.holders.len() as u64,
             waiters: waiters.collect(),
             waiting: lock.line.len() as u64,
             delay: lock.longest_delay(),
@@ -143,6 +151,6 @@ impl Machine {
 }
 
 fn seen(id: SessionId, session: &Session) -> SessionView<'_> {
-    let Session { label, owner, ttl_ms, since_ms, .. } = session;
-    SessionView { session: id, label, owner, ttl_ms: *ttl_ms, since_ms: *since_ms }
+    let Session { label, owner, ttl_ms, since_ms, opened, .. } = session;
+    SessionView { session: id, label, owner, ttl_ms: *ttl_ms, since_ms: *since_ms, opened: *opened }
 }

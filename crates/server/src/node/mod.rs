@@ -25,6 +25,7 @@ use crate::raft::{RandomId, Replica, Settings, StartError, Timing};
 use crate::service::{Desk, Service};
 use crate::telemetry::Telemetry;
 use accept::Door;
+use peer::Believed;
 use tls::Tls;
 
 /// What a node is told to start.
@@ -48,6 +49,8 @@ pub struct NodeSettings {
     pub tls: Option<TlsFiles>,
     /// The file with the tokens, if clients are to be asked who they are.
     pub tokens: Option<PathBuf>,
+    /// Whether the network is the cluster's alone: members are believed without certificates.
+    pub is_insecure: bool,
     /// So many connections there may be.
     pub most_connections: usize,
 }
@@ -92,6 +95,7 @@ impl Node {
         let NodeSettings { node, listen, advertise, data, first_members, joins, timing, .. } = settings;
         let (tokens, most_connections) = (settings.tokens, settings.most_connections);
         let tls = settings.tls.as_ref().map(Tls::read).transpose()?;
+        let believed = Believed::of(tls.is_some(), tokens.is_some(), settings.is_insecure);
         let access = tokens.map(Access::open).transpose()?;
         let listener = TcpListener::bind(listen).await.map_err(|error| NodeError::Listen { address: listen, error })?;
         let address = listener.local_addr().map_err(|error| NodeError::Listen { address: listen, error })?;
@@ -120,7 +124,7 @@ impl Node {
             Identity { cluster_id, member_id: node }
         };
         let authorised = Authorised::new(Arc::clone(&service), access.clone());
-        let member_routes = peer::routes(replica, tls.is_some());
+        let member_routes = peer::routes(replica, believed);
         let calls = Arc::new(Calls::new(authorised.clone(), identity, &telemetry));
         let routes = Router::new().merge(api::routes(authorised, Arc::clone(&telemetry))).merge(member_routes.clone());
         let stopping = CancellationToken::new();
@@ -141,8 +145,7 @@ impl Node {
     /// Stops: another node leads first, if this one does and another one can; then nobody is answered any more.
     pub async fn stop(self) {
         tracing::info!("this node stops");
-        self.service.bequeath().await;
-        self.service.engine().shutdown().await;
+        self.service.engine().shutdown(self.service.bequeath()).await;
         self.stopping.cancel();
         // It ends when told to; if it has panicked, it has ended, too.
         let _ = self.accepting.await;

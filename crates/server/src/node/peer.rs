@@ -26,24 +26,53 @@ use crate::service::{Service, answer};
 const PROTOCOL: &str = "quorate-peer-1";
 const PATH: &str = "/v1/peer";
 
+/// Who is believed to be a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Believed {
+    /// Who shows a member's certificate.
+    ByCertificate,
+    /// Whoever says so: nobody is asked who they are, or the network is the cluster's alone.
+    Everybody,
+    /// Nobody: clients are asked who they are, and as a member anybody could do what they may not.
+    Nobody,
+}
+
+impl Believed {
+    /// What certificates and tokens are for, unless the network is the cluster's alone.
+    pub(super) fn of(has_certificates: bool, has_tokens: bool, is_insecure: bool) -> Believed {
+        match (has_certificates, has_tokens) {
+            (true, _) => Believed::ByCertificate,
+            (false, true) if !is_insecure => Believed::Nobody,
+            (false, _) => Believed::Everybody,
+        }
+    }
+}
+
 /// What is needed to speak with another member.
 #[derive(Clone)]
 struct Peers {
     replica: Replica,
-    /// Whether it must show that it is one.
-    by_certificate: bool,
+    believed: Believed,
 }
 
-/// Where other members connect. They must show a certificate if they can.
-pub(super) fn routes(replica: Replica, by_certificate: bool) -> Router {
-    Router::new().route(PATH, get(open)).with_state(Peers { replica, by_certificate })
+/// Where other members connect.
+pub(super) fn routes(replica: Replica, believed: Believed) -> Router {
+    Router::new().route(PATH, get(open)).with_state(Peers { replica, believed })
 }
 
 async fn open(State(peers): State<Peers>, request: Request) -> Response {
-    let Peers { replica, by_certificate } = peers;
-    if by_certificate && request.extensions().get::<FromMember>().is_none() {
+    let Peers { replica, believed } = peers;
+    let refused = match believed {
+        Believed::ByCertificate if request.extensions().get::<FromMember>().is_none() => {
+            Some(format!("members show a certificate of the cluster's authority that is valid for {MEMBER_NAME}"))
+        }
+        Believed::Nobody => {
+            Some("members show a certificate, and this node has none: start it with --tls-ca, …".into())
+        }
+        Believed::ByCertificate | Believed::Everybody => None,
+    };
+    if let Some(detail) = refused {
         tracing::warn!("somebody without a member's certificate has tried to speak as a member");
-        let detail = format!("members show a certificate of the cluster's authority that is valid for {MEMBER_NAME}");
         return Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response();
     }
     let wanted = request.headers().get(header::UPGRADE).and_then(|value| value.to_str().ok());

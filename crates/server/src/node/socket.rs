@@ -5,6 +5,7 @@ use std::pin::Pin;
 use std::task::{Context, Poll};
 use std::time::Duration;
 
+use rustix::net::sockopt;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::TcpStream;
 use tokio::sync::OwnedSemaphorePermit;
@@ -16,6 +17,13 @@ use super::tls::{Tls, is_members};
 const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 /// How soon to look again when less than that has come.
 const LOOK_AGAIN: Duration = Duration::from_millis(20);
+
+/// Who says nothing for so long is asked whether it is there,
+const QUIET: Duration = Duration::from_secs(60);
+/// so often,
+const ASK_AGAIN: Duration = Duration::from_secs(15);
+/// and so many times.
+const MOST_ASKED: u32 = 4;
 
 /// A connection. Also after an upgrade it has its place among those that are counted.
 #[derive(Debug)]
@@ -46,8 +54,10 @@ impl Socket {
         tls: Option<&Tls>,
         place: OwnedSemaphorePermit,
     ) -> io::Result<(Socket, Nature)> {
-        // A connection without it works as well, only slower.
+        // A connection without it works as well, only slower,
         let _ = socket.set_nodelay(true);
+        // or is noticed to be gone only when something is to be said.
+        let _ = keep_alive(&socket);
         match tls {
             None => {
                 let is_http2 = begins_http2(&socket).await?;
@@ -65,6 +75,16 @@ impl Socket {
             }
         }
     }
+}
+
+/// Has the system ask from time to time whether the other end is still there: one that has lost its power or its
+/// network says nothing, and would keep its place for ever.
+fn keep_alive(socket: &TcpStream) -> io::Result<()> {
+    sockopt::set_tcp_keepidle(socket, QUIET)?;
+    sockopt::set_tcp_keepintvl(socket, ASK_AGAIN)?;
+    sockopt::set_tcp_keepcnt(socket, MOST_ASKED)?;
+    sockopt::set_socket_keepalive(socket, true)?;
+    Ok(())
 }
 
 /// Whether what comes first on a connection is the beginning of HTTP/2. Nothing is read.

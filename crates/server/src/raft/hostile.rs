@@ -63,7 +63,7 @@ pub(crate) fn snapshot(bytes: &[u8]) -> bool {
         let sessions: Vec<_> = machine.sessions().map(|view| view.session).collect();
         let names: Vec<_> = machine.names().cloned().collect();
         let force = names.into_iter().map(|name| Command::Force { name, by: String::new() });
-        let expire = sessions.into_iter().map(|session| Command::Expire { session });
+        let expire = sessions.into_iter().map(|session| Command::Expire { session, opened: 0 });
         for (index, command) in (commands + 1..).zip(force.chain(expire)) {
             machine.apply(Moment { index, at_ms: 0 }, command);
         }
@@ -137,8 +137,8 @@ fn all_commands() -> Vec<Command> {
         acquire(3, Mode::Permit { of: 2 }),
         Command::Proclaim { session: session(1), name: name.clone(), fence: Fence::from_number(4), value: vec![] },
         Command::Withdraw { session: session(2), request: 4, name: name.clone() },
-        Command::Release { session: session(1), request: 2, name: name.clone() },
-        Command::Expire { session: session(3) },
+        Command::Release { session: session(1), request: 2, name: name.clone(), fence: None },
+        Command::Expire { session: session(3), opened: 0 },
         Command::EndDelay { name: name.clone(), fence: Fence::from_number(10) },
         acquire(2, Mode::Shared),
         Command::Force { name, by: "alice".into() },

@@ -1,6 +1,7 @@
 //! Who belongs to the cluster, and how that changes: one change at a time.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
 use openraft::error::{ClientWriteError, RaftError};
@@ -91,6 +92,19 @@ pub enum MemberError {
     Last {
         /// The member.
         node: NodeId,
+    },
+    /// The new member could not reach this one.
+    #[error(
+        "node {node} could not reach node {leader} at {address}: start node {leader} again with `--advertise ADDRESS`, \
+         where others reach it; nothing was changed"
+    )]
+    NotAdvertised {
+        /// The new member.
+        node: NodeId,
+        /// Who leads, alone.
+        leader: NodeId,
+        /// Where it is, for itself.
+        address: String,
     },
     /// It is not known what came of it.
     #[error("it is not known whether this was done ({reason}): look at the members, and ask again")]
@@ -186,6 +200,7 @@ impl Inner {
         if self.shared.look(|state| state.known.get(&node).is_some_and(|known| *known != data)) {
             return Err(MemberError::NumberUsed { node });
         }
+        self.settle_own_address(node, &address).await?;
         tracing::info!(node, address, "a member is added: it learns first");
         let member = Member { address, data };
         self.change(ChangeMembers::AddNodes(BTreeMap::from([(node, member)]))).await?;
@@ -193,6 +208,20 @@ impl Inner {
         self.change(ChangeMembers::AddVoterIds(BTreeSet::from([node]))).await?;
         tracing::info!(node, "a member votes from now on");
         Ok(())
+    }
+
+    /// A node that is alone may have been started at another address since it began. Whoever is added must reach it
+    /// there.
+    async fn settle_own_address(&self, node: NodeId, of_new: &str) -> Result<(), MemberError> {
+        let [MemberView { node: leader, address, .. }] = &*self.members() else { return Ok(()) };
+        if !can_be_reached(&self.address, of_new) {
+            return Err(MemberError::NotAdvertised { node, leader: *leader, address: self.address.clone() });
+        }
+        if *address == self.address {
+            return Ok(());
+        }
+        let member = Member { address: self.address.clone(), data: self.identity.get().data };
+        self.change(ChangeMembers::SetNodes(BTreeMap::from([(*leader, member)]))).await
     }
 
     /// Waits until a node has all that the log had a moment ago.
@@ -247,8 +276,9 @@ impl Inner {
     }
 
     /// Lets the follower that has most of the log lead. Returns whether another node leads then.
-    pub(super) async fn hand_over(&self) -> bool {
-        let _one_at_a_time = self.changing.lock().await;
+    pub(super) async fn hand_over(&self, bequest: impl Future<Output = ()>) -> bool {
+        // A new member may take minutes to catch up; then nobody is handed anything.
+        let Ok(_one_at_a_time) = timeout(SUCCESSION, self.changing.lock()).await else { return false };
         let this = self.identity.get().node;
         if self.check_leads().is_err() {
             return true;
@@ -271,6 +301,7 @@ impl Inner {
                 }
             }
         };
+        bequest.await;
         let bystanders = others.iter().copied().filter(|voter| *voter != successor).map(call);
         futures_util::future::join_all(bystanders).await;
         let prepared = self.succeed(term, successor).await;
@@ -283,5 +314,29 @@ impl Inner {
         let is_another = |leader: Option<NodeId>| leader.is_some_and(|leader| leader != this);
         // It fails when openraft stops, and then there is nothing to wait for.
         let _ = metrics.wait_for(|metrics| is_another(metrics.current_leader)).await;
+    }
+}
+
+/// Whether one node can reach another one there, as far as their addresses tell: not by one that means any, and on
+/// another machine not by one that means the own.
+fn can_be_reached(address: &str, from: &str) -> bool {
+    let ip = |address: &str| address.parse().map(|address: SocketAddr| address.ip());
+    let Ok(there) = ip(address) else { return true };
+    !there.is_unspecified() && (!there.is_loopback() || ip(from).is_ok_and(|from| from.is_loopback()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::can_be_reached;
+
+    #[test]
+    fn addresses_that_mean_something_else_elsewhere_are_known() {
+        assert!(can_be_reached("10.0.0.1:7420", "10.0.0.2:7420"));
+        assert!(can_be_reached("db1.example:7420", "10.0.0.2:7420"));
+        assert!(can_be_reached("127.0.0.1:7420", "127.0.0.1:7421"));
+        assert!(!can_be_reached("127.0.0.1:7420", "10.0.0.2:7420"));
+        assert!(!can_be_reached("127.0.0.1:7420", "db2.example:7420"));
+        assert!(!can_be_reached("0.0.0.0:7420", "127.0.0.1:7420"));
+        assert!(!can_be_reached("[::]:7420", "10.0.0.2:7420"));
     }
 }

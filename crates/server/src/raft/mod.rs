@@ -98,6 +98,8 @@ struct Inner {
     log: Log,
     shared: Arc<Shared>,
     identity: Arc<IdentityFile>,
+    /// Where the others reach this node, as it was told when it started.
+    address: String,
     links: Arc<Links>,
     answerer: Arc<dyn Answerer>,
     proposals: mpsc::Sender<Proposal>,
@@ -139,6 +141,7 @@ impl Replica {
             log,
             shared,
             identity,
+            address: settings.address.clone(),
             links,
             answerer: settings.answerer.clone(),
             proposals,
@@ -186,7 +189,7 @@ impl Replica {
 
     /// Lets another node lead. Returns whether one does.
     pub async fn hand_over(&self) -> bool {
-        self.0.hand_over().await
+        self.0.hand_over(std::future::ready(())).await
     }
 
     /// The cluster that it belongs to, once it does.
@@ -209,10 +212,11 @@ impl Replica {
         self.0.shared.look(state::State::clone).to_bytes()
     }
 
-    /// Lets another node lead if this one does, and stops.
-    pub async fn shutdown(&self) {
+    /// Lets another node lead if this one does, and stops. What this one leaves to the other is told when that one is
+    /// ready.
+    pub async fn shutdown(&self, bequest: impl Future<Output = ()>) {
         if self.0.raft.server_metrics().borrow().current_leader == Some(self.0.identity.get().node) {
-            self.0.hand_over().await;
+            self.0.hand_over(bequest).await;
         }
         self.stop().await;
     }
@@ -312,6 +316,25 @@ impl Inner {
         }
     }
 
+    /// Has a command applied; in this term, or in whichever.
+    async fn submit(&self, command: Command, term: Option<u64>) -> Result<Applied, Unavailable> {
+        if self.links.caller.stopping.is_cancelled() {
+            return Err(Unavailable::Stopping);
+        }
+        let is_unhurried =
+            matches!(&command, Command::Acquire(acquire) if self.shared.look(|state| state.machine.queues(acquire)));
+        let command = types::encode(&command);
+        if command.len() > MOST_COMMAND_BYTES {
+            return Err(Unavailable::Overloaded);
+        }
+        let (reply, receiver) = oneshot::channel();
+        self.proposals.try_send(Proposal { is_unhurried, term, command, reply }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Unavailable::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => Unavailable::Stopping,
+        })?;
+        receiver.await.unwrap_or(Err(Unavailable::Unknown))
+    }
+
     fn report_trouble(&self, trouble: &str) {
         self.trouble.send_if_modified(|before| {
             let is_new = before.as_deref() != Some(trouble);
@@ -353,21 +376,11 @@ impl Inner {
 
 impl Engine for Replica {
     async fn submit(&self, command: Command) -> Result<Applied, Unavailable> {
-        if self.0.links.caller.stopping.is_cancelled() {
-            return Err(Unavailable::Stopping);
-        }
-        let is_unhurried =
-            matches!(&command, Command::Acquire(acquire) if self.look(|machine| machine.queues(acquire)));
-        let command = types::encode(&command);
-        if command.len() > MOST_COMMAND_BYTES {
-            return Err(Unavailable::Overloaded);
-        }
-        let (reply, receiver) = oneshot::channel();
-        self.0.proposals.try_send(Proposal { is_unhurried, command, reply }).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Unavailable::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => Unavailable::Stopping,
-        })?;
-        receiver.await.unwrap_or(Err(Unavailable::Unknown))
+        self.0.submit(command, None).await
+    }
+
+    async fn submit_in(&self, term: u64, command: Command) -> Result<Applied, Unavailable> {
+        self.0.submit(command, Some(term)).await
     }
 
     async fn confirm(&self) -> Result<(), Unavailable> {

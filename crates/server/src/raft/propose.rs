@@ -40,6 +40,8 @@ const UNHURRIED: Duration = Duration::from_millis(1);
 pub(super) struct Proposal {
     /// Whether nothing comes of it before something else happens.
     pub(super) is_unhurried: bool,
+    /// The term in which it may be written, if not in every one.
+    pub(super) term: Option<u64>,
     /// As it stands in a batch.
     pub(super) command: Vec<u8>,
     pub(super) reply: Reply,
@@ -67,11 +69,20 @@ impl Proposer {
                 // A node that is alone writes at once, and nobody else is heard meanwhile: so who is ready comes first.
                 tokio::task::yield_now().await;
             }
-            let (commands, replies) = gather(first, &mut proposals).await;
-            if let Err(unavailable) = self.leads() {
-                answer(replies, &unavailable);
+            let mut gathered = gather(first, &mut proposals).await;
+            match self.leads() {
+                Ok(term) => {
+                    let is_late = |proposal: &mut Proposal| proposal.term.is_some_and(|wanted| wanted != term);
+                    let late = gathered.extract_if(.., is_late);
+                    late.for_each(|late| late.refuse(Unavailable::Elsewhere { leader: None }));
+                }
+                Err(why) => gathered.drain(..).for_each(|proposal| proposal.refuse(why.clone())),
+            }
+            if gathered.is_empty() {
                 continue;
             }
+            let (commands, replies): (Vec<_>, Vec<_>) =
+                gathered.into_iter().map(|Proposal { command, reply, .. }| (command, reply)).unzip();
             let batch = Batch::new(self.version(), now_ms(), &commands);
             // What was handed over has a place in the queue, so batches stay in order.
             match self.raft.client_write_ff(batch).await {
@@ -96,12 +107,12 @@ impl Proposer {
         }
     }
 
-    /// Whether this node leads, as far as it knows.
-    fn leads(&self) -> Result<(), Unavailable> {
+    /// The term in which this node leads, as far as it knows.
+    fn leads(&self) -> Result<u64, Unavailable> {
         let metrics = self.raft.server_metrics();
         let metrics = metrics.borrow();
         match metrics.state {
-            ServerState::Leader => Ok(()),
+            ServerState::Leader => Ok(metrics.vote.leader_id().term),
             ServerState::Shutdown => Err(Unavailable::Stopping),
             ServerState::Learner | ServerState::Follower | ServerState::Candidate => {
                 Err(Unavailable::Elsewhere { leader: metrics.current_leader.filter(|leader| *leader != self.node) })
@@ -122,23 +133,29 @@ impl Proposer {
 
 type Reply = oneshot::Sender<Result<Applied, Unavailable>>;
 
+impl Proposal {
+    fn refuse(self, why: Unavailable) {
+        // Who does not wait any more needs no answer.
+        let _ = self.reply.send(Err(why));
+    }
+}
+
 /// Everything that waits, up to a limit.
-async fn gather(first: Proposal, proposals: &mut mpsc::Receiver<Proposal>) -> (Vec<Vec<u8>>, Vec<Reply>) {
-    let (mut commands, mut replies) = (Vec::new(), Vec::new());
+async fn gather(first: Proposal, proposals: &mut mpsc::Receiver<Proposal>) -> Vec<Proposal> {
+    let mut gathered = Vec::new();
     let (mut next, mut bytes, mut hurries) = (Some(first), 0, false);
     let until = Instant::now() + UNHURRIED;
-    while let Some(Proposal { command, reply, is_unhurried }) = next {
-        bytes += command.len();
-        hurries |= !is_unhurried;
-        commands.push(command);
-        replies.push(reply);
-        let is_full = commands.len() >= MOST_COMMANDS || bytes >= MOST_BYTES;
+    while let Some(proposal) = next {
+        bytes += proposal.command.len();
+        hurries |= !proposal.is_unhurried;
+        gathered.push(proposal);
+        let is_full = gathered.len() >= MOST_COMMANDS || bytes >= MOST_BYTES;
         next = if is_full { None } else { proposals.try_recv().ok() };
         if next.is_none() && !is_full && !hurries {
             next = timeout_at(until, proposals.recv()).await.ok().flatten();
         }
     }
-    (commands, replies)
+    gathered
 }
 
 fn answer(replies: Vec<Reply>, unavailable: &Unavailable) {

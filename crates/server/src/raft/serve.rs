@@ -96,6 +96,9 @@ impl Inner {
         if hello.to != node {
             return Err(Refused::OtherNode { found: node, expected: hello.to });
         }
+        if let Some(theirs) = identity.cluster.filter(|&cluster| cluster != hello.cluster) {
+            return Err(Refused::OtherCluster { node, theirs });
+        }
         if hello.to_data.is_some_and(|data| data != identity.data) {
             let refused = Refused::Forgetful { node };
             self.report_trouble(&refused.to_string());

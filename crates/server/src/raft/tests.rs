@@ -125,7 +125,7 @@ async fn twenty_sessions() -> (TemporaryDirectory, u64) {
         assert_eq!((applied.response, applied.moment.index), (Response::Done, session));
     }
     let digest = replica.look(|machine| machine.digest());
-    replica.shutdown().await;
+    replica.shutdown(std::future::ready(())).await;
     (directory, digest)
 }
 

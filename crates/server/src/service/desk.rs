@@ -61,7 +61,7 @@ impl Listener for Desk {
             let (now, next) = (Instant::now(), leases.next());
             for event in events {
                 match event {
-                    Event::Opened { session, ttl_ms } => leases.opened(now, *session, *ttl_ms),
+                    Event::Opened { session, ttl_ms } => leases.opened(now, *session, moment.index, *ttl_ms),
                     Event::Ended { session, .. } => leases.ended(*session),
                     Event::Delayed { name, fence, delay_ms } => leases.delayed(now, name.clone(), *fence, *delay_ms),
                     Event::Queued { .. }

@@ -201,10 +201,8 @@ impl<E: Engine> Service<E> {
     where
         E: Cluster,
     {
-        let leadership = *self.engine.leadership().borrow();
-        let leases = self.desk.leases().take();
-        let (true, Some(leases)) = (leadership.is_here, leases) else { return };
-        let question = Question::Inherit(leases.bequeath(Instant::now(), leadership.term));
+        let Some(leases) = self.desk.leases().take() else { return };
+        let question = Question::Inherit(leases.bequeath(Instant::now()));
         let this = self.engine.node();
         let others = self.engine.members().into_iter().map(|member| member.node).filter(|node| *node != this);
         let told = others.map(|node| timeout(BEQUEST, forward::ask(&self.engine, node, &question)));
@@ -247,15 +245,16 @@ impl<E: Engine> Service<E> {
         done(self.submit(Command::GiveUp { session, call, name }, deadline).await?.response)
     }
 
-    /// Gives back a lock, or steps down.
+    /// Gives back a lock, or steps down: this grant, or whichever there is.
     pub async fn release(
         &self,
         session: SessionId,
         request: u64,
         name: Name,
+        fence: Option<Fence>,
         deadline: Instant,
     ) -> Result<Applied, ServiceError> {
-        let applied = self.submit(Command::Release { session, request, name }, deadline).await?;
+        let applied = self.submit(Command::Release { session, request, name, fence }, deadline).await?;
         done(applied.response.clone()).map(|()| applied)
     }
 

@@ -33,23 +33,24 @@ async fn keep<E: Engine>(service: Weak<Service<E>>) {
             service.engine.look(|machine| {
                 let inherited = service.desk.inherited().take();
                 let inherited = inherited.filter(|inherited| Some(inherited.term + 1) == term);
-                *service.desk.leases() = term.map(|_| Leases::begin(Instant::now(), machine, inherited.as_ref()));
+                *service.desk.leases() =
+                    term.map(|term| Leases::begin(Instant::now(), term, machine, inherited.as_ref()));
             });
         }
         let awake = Instant::now();
-        let (due, next) = match &mut *service.desk.leases() {
-            None => (Vec::new(), None),
+        let (due, next, term) = match &mut *service.desk.leases() {
+            None => (Vec::new(), None, 0),
             Some(leases) => {
                 let late = awake.saturating_duration_since(wanted);
                 if late > STALL {
                     tracing::warn!(stall_ms = late.as_millis() as u64, "stood still: deadlines are put off by as much");
                     leases.postpone(late);
                 }
-                (leases.due(awake), leases.next())
+                (leases.due(awake), leases.next(), leases.term())
             }
         };
         for command in due {
-            tokio::spawn(carry_out(Arc::clone(&service), command));
+            tokio::spawn(carry_out(Arc::clone(&service), term, command));
         }
         wanted = next.unwrap_or(awake + NAP).min(awake + NAP);
         // Whoever renews or leaves notifies; the service may be dropped meanwhile.
@@ -68,11 +69,13 @@ async fn keep<E: Engine>(service: Weak<Service<E>>) {
     }
 }
 
-async fn carry_out<E: Engine>(service: Arc<Service<E>>, command: Command) {
-    match service.engine.submit(command.clone()).await {
+/// Has done what was due, in the term in which it was. Whoever leads after that begins anew, and may have answered
+/// renewals.
+async fn carry_out<E: Engine>(service: Arc<Service<E>>, term: u64, command: Command) {
+    match service.engine.submit_in(term, command.clone()).await {
         Ok(_) | Err(Unavailable::Stopping) => {}
         Err(Unavailable::Elsewhere { .. } | Unavailable::Unknown | Unavailable::Overloaded) => {
-            if let Some(leases) = &mut *service.desk.leases() {
+            if let Some(leases) = service.desk.leases().as_mut().filter(|leases| leases.term() == term) {
                 leases.again(Instant::now() + AGAIN, command);
             }
             service.desk.look.notify_one();

@@ -14,6 +14,8 @@ use crate::machine::{Departure, Event, Name, SessionId};
 
 /// So many notes may wait to be written.
 const MOST_NOTES: usize = 1024;
+/// So much room is kept for those that tell who used force, however many sessions expire at once.
+const ROOM_FOR_FORCE: usize = 256;
 /// So many locks are named in one line.
 const MOST_NAMES: usize = 10;
 
@@ -79,7 +81,8 @@ impl Notes {
                 | Event::Vacant { .. }
                 | Event::Proclaimed { .. } => continue,
             };
-            if self.queue.try_send(note).is_err() {
+            let is_full = matches!(note, Note::Expired { .. }) && self.queue.capacity() <= ROOM_FOR_FORCE;
+            if is_full || self.queue.try_send(note).is_err() {
                 self.missing.fetch_add(1, Ordering::Relaxed);
             }
         }
@@ -213,7 +216,7 @@ mod tests {
             }
         }
         let (notes, mut waiting) = queue();
-        notes.applied(&apply(Command::Expire { session: session(1) }));
+        notes.applied(&apply(Command::Expire { session: session(1), opened: 0 }));
         let Ok(Note::Expired { session: whose, label, lost, left }) = waiting.try_recv() else { panic!("a note") };
         assert_eq!((whose, label.as_str(), left.count), (session(1), "worker 1", 0));
         assert_eq!(lost.text(), "l00, l01, l02, l03, l04, l05, l06, l07, l08, l09 and 2 more");

@@ -69,6 +69,7 @@ impl Served {
             timing: Timing::default(),
             tls: None,
             tokens: None,
+            is_insecure: false,
             most_connections: MOST_CONNECTIONS,
         };
         let node = runtime.block_on(Node::start(settings)).unwrap();

@@ -84,8 +84,11 @@ impl Seen {
 pub(crate) struct Told {
     sessions: BTreeSet<SessionId>,
     locks: BTreeMap<Name, ToldLock>,
-    /// The requests that came so far, of all sessions.
-    numbers: BTreeSet<u64>,
+    /// The requests that came so far, or were withdrawn.
+    numbers: BTreeSet<(SessionId, u64)>,
+    /// The requests that were withdrawn, and the calls that were given up, before anything was asked for by them.
+    withdrawn: BTreeSet<(SessionId, u64)>,
+    given_up: BTreeSet<(SessionId, u64)>,
 }
 
 #[derive(Clone, Default)]
@@ -121,6 +124,7 @@ impl Told {
         if let Command::EndDelay { name, fence } = command {
             self.locks.entry(name.clone()).or_default().delays.remove(fence);
         }
+        self.judge_late(command, events)?;
         self.judge_withdrawal(command, events)?;
         self.judge_giving_up(command, events, seen)?;
         let vacant = |told: &Told| -> BTreeSet<Name> {
@@ -137,6 +141,29 @@ impl Told {
         told_vacant.sort();
         demand(told_vacant == become_vacant, "a lock is told to be vacant once, when the last one leaves")?;
         self.agrees(seen)
+    }
+
+    fn judge_late(&mut self, command: &Command, events: &[Event]) -> Result<(), Broken> {
+        match command {
+            Command::Acquire(Acquire { session, request, call, .. }) => {
+                let is_late =
+                    self.withdrawn.contains(&(*session, *request)) || self.given_up.contains(&(*session, *call));
+                demand(!is_late || events.is_empty(), "what was given up before it arrived comes too late")
+            }
+            Command::Release { fence: Some(meant), .. } => {
+                let other = |event: &Event| matches!(event, Event::Lost { fence, .. } if fence != meant);
+                demand(!events.iter().any(other), "a release of one grant gives back no other")
+            }
+            Command::Withdraw { session, request: request @ 1.., .. } if self.numbers.insert((*session, *request)) => {
+                self.withdrawn.insert((*session, *request));
+                Ok(())
+            }
+            Command::GiveUp { session, call: call @ 1.., .. } if events.is_empty() => {
+                self.given_up.insert((*session, *call));
+                Ok(())
+            }
+            _ => Ok(()),
+        }
     }
 
     fn judge_withdrawal(&mut self, command: &Command, events: &[Event]) -> Result<(), Broken> {
@@ -156,7 +183,8 @@ impl Told {
     fn judge_giving_up(&mut self, command: &Command, events: &[Event], seen: &Seen) -> Result<(), Broken> {
         match command {
             Command::Acquire(Acquire { session, request, call, name, mode, .. }) => {
-                let is_known = *request > 0 && !self.numbers.insert(*request);
+                let is_given_up = self.given_up.contains(&(*session, *call));
+                let is_known = is_given_up || *request > 0 && !self.numbers.insert((*session, *request));
                 // Who asks for another mode than it has is refused, and has not asked.
                 if !is_known && seen.mode_of(*session, name) == Some(*mode) {
                     self.lock(name).calls.insert(*session, *call);

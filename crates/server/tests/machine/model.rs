@@ -45,10 +45,16 @@ pub(crate) enum Flaw {
     OldValueReturns,
     /// A call that ends unheard gives up what another one has asked for since.
     AnyCallGivesUp,
+    /// A request that was withdrawn before it arrived is heard.
+    LateRequestIsHeard,
+    /// A call that was given up before its request arrived is heard.
+    LateCallIsHeard,
+    /// A release of one grant gives back another one.
+    AnyGrantIsReleased,
 }
 
 impl Flaw {
-    pub(crate) const ALL: [Flaw; 17] = [
+    pub(crate) const ALL: [Flaw; 20] = [
         Flaw::ReadersOvertake,
         Flaw::ExpiryForgetsWaiters,
         Flaw::AnyDelayEnds,
@@ -66,6 +72,9 @@ impl Flaw {
         Flaw::VacantTwice,
         Flaw::OldValueReturns,
         Flaw::AnyCallGivesUp,
+        Flaw::LateRequestIsHeard,
+        Flaw::LateCallIsHeard,
+        Flaw::AnyGrantIsReleased,
     ];
 }
 
@@ -85,6 +94,8 @@ struct Session {
     id: SessionId,
     label: String,
     done: Vec<u64>,
+    opened: u64,
+    given_up: Vec<u64>,
 }
 
 #[derive(Clone, Debug)]
@@ -200,7 +211,11 @@ impl Model {
     fn acquire(&mut self, acquire: Acquire, moment: Moment, events: &mut Vec<Event>) -> Answer {
         let Acquire { session: id, request, call, name, mode, wait, delay_ms, value } = acquire;
         let (ignores, lenient) = (self.has(Flaw::AcquireIgnoresNumber), self.has(Flaw::RefusalUsesUpNoNumber));
+        let hears_late = self.has(Flaw::LateCallIsHeard);
         let session = self.session(id)?;
+        if session.given_up.contains(&call) && !hears_late {
+            return Ok(Response::Over);
+        }
         let is_known = session.knows(request);
         if !is_known && !lenient {
             session.done.push(request);
@@ -271,7 +286,11 @@ impl Model {
         moment: Moment,
         events: &mut Vec<Event>,
     ) -> Answer {
-        self.session(id)?;
+        let hears_late = self.has(Flaw::LateRequestIsHeard);
+        let session = self.session(id)?;
+        if !hears_late {
+            session.done.push(request);
+        }
         let Some(position) = self.position(id, name) else { return Ok(Response::Done) };
         if let Some(fence) = self.places[position].fence {
             return Ok(Response::Granted { fence });
@@ -290,19 +309,30 @@ impl Model {
     fn give_up(&mut self, id: SessionId, call: u64, name: &Name, moment: Moment, events: &mut Vec<Event>) -> Answer {
         self.session(id)?;
         let any = self.has(Flaw::AnyCallGivesUp);
-        let Some(position) = self.position(id, name) else { return Ok(Response::Done) };
-        let place = &self.places[position];
-        if call > 0 && (place.call == call || any) {
-            let departure = if place.fence.is_some() { Departure::Released } else { Departure::Withdrawn };
+        let position = self.position(id, name);
+        if let Some(position) = position.filter(|&position| call > 0 && (self.places[position].call == call || any)) {
+            let is_held = self.places[position].fence.is_some();
+            let departure = if is_held { Departure::Released } else { Departure::Withdrawn };
             self.leave(position, departure, moment, events);
             self.vacate(name, moment, events);
+        } else if call > 0 {
+            self.session(id)?.given_up.push(call);
         }
         Ok(Response::Done)
     }
 
-    fn release(&mut self, id: SessionId, request: u64, name: &Name, moment: Moment, events: &mut Vec<Event>) -> Answer {
+    fn release(
+        &mut self,
+        (id, request): (SessionId, u64),
+        name: &Name,
+        fence: Option<Fence>,
+        moment: Moment,
+        events: &mut Vec<Event>,
+    ) -> Answer {
         let (ignores, lenient) = (self.has(Flaw::ReleaseIgnoresNumber), self.has(Flaw::RefusalUsesUpNoNumber));
-        let position = self.position(id, name).filter(|&position| self.places[position].fence.is_some());
+        let fence = fence.filter(|_| !self.has(Flaw::AnyGrantIsReleased));
+        let is_held = |place: &Place| place.fence.is_some() && (fence.is_none() || place.fence == fence);
+        let position = self.position(id, name).filter(|&position| is_held(&self.places[position]));
         let session = self.session(id)?;
         if session.knows(request) && !ignores {
             return Ok(Response::Done);
@@ -386,17 +416,23 @@ impl Service for Model {
             Command::Open { session: id, ttl_ms, label, .. } => match self.session(id) {
                 Ok(_) => Err(Refusal::SessionExists(id)),
                 Err(_) => {
-                    self.sessions.push(Session { id, label, done: Vec::new() });
+                    let (done, given_up) = (Vec::new(), Vec::new());
+                    self.sessions.push(Session { id, label, done, opened: moment.index, given_up });
                     events.push(Event::Opened { session: id, ttl_ms });
                     Ok(Response::Done)
                 }
             },
             Command::Close { session } => self.end(session, Departure::Closed, moment, &mut events),
-            Command::Expire { session } => self.end(session, Departure::Expired, moment, &mut events),
+            Command::Expire { session: id, opened } => match self.session(id) {
+                Ok(session) if opened != 0 && session.opened != opened => Err(Refusal::NoSession(id)),
+                _ => self.end(id, Departure::Expired, moment, &mut events),
+            },
             Command::Acquire(acquire) => self.acquire(acquire, moment, &mut events),
             Command::Withdraw { session, request, name } => self.withdraw(session, request, &name, moment, &mut events),
             Command::GiveUp { session, call, name } => self.give_up(session, call, &name, moment, &mut events),
-            Command::Release { session, request, name } => self.release(session, request, &name, moment, &mut events),
+            Command::Release { session, request, name, fence } => {
+                self.release((session, request), &name, fence, moment, &mut events)
+            }
             Command::Force { name, by } => self.force(&name, by, moment, &mut events),
             Command::EndDelay { name, fence } => self.end_delay(&name, fence, moment, &mut events),
             Command::Proclaim { session, name, fence, value } => {
@@ -445,7 +481,8 @@ impl Service for Model {
             let waiters: Vec<_> = self.at(name, false).iter().map(waiter).collect();
             let delays = self.delays.iter().filter(|(delayed, ..)| delayed == name);
             let delay = delays.map(|&(_, fence, delay_ms)| (fence, delay_ms)).max_by_key(|&(fence, ms)| (ms, fence));
-            LockView { holders, waiting: waiters.len() as u64, waiters, delay }
+            let (holding, waiting) = (holders.len() as u64, waiters.len() as u64);
+            LockView { holders, holding, waiting, waiters, delay }
         };
         Seen { sessions, locks: names.into_iter().map(|name| (name.clone(), lock(name))).collect() }
     }

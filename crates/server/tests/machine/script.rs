@@ -8,7 +8,8 @@ use quorate_server::machine::{Acquire, Command, Event, Fence, Mode, Moment, Name
 pub(crate) enum Step {
     Open(u64),
     Close(u64),
-    Expire(u64),
+    /// Whoever has this slot, or had it before.
+    Expire(u64, Opening),
     Acquire {
         slot: u64,
         name: usize,
@@ -18,14 +19,16 @@ pub(crate) enum Step {
         value: u8,
         numbered: bool,
     },
-    /// Withdraws what was asked for until so many requests ago, or whatever there is.
+    /// Withdraws what was asked for until so many requests ago, counted from the next one, or whatever there is.
     Withdraw(u64, usize, Option<u64>),
-    /// A call ends unheard: one that was made so many calls ago.
+    /// A call ends unheard: one that was made so many calls ago, counted from the next one.
     GiveUp(u64, usize, u64),
     Release {
         slot: u64,
         name: usize,
         numbered: bool,
+        /// Which of the grants there have been, counted from the last, or whichever.
+        grant: Option<usize>,
     },
     Force(usize),
     /// Ends one of the delays there have been, counted from the last.
@@ -38,6 +41,14 @@ pub(crate) enum Step {
     Generation,
     /// Sends an earlier request again, counted from the last.
     Again(usize),
+}
+
+/// Which opening of a session is meant.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Opening {
+    Whichever,
+    This,
+    Another,
 }
 
 const SLOTS: u64 = 4;
@@ -57,16 +68,17 @@ pub(crate) fn scripts() -> impl Strategy<Value = Vec<Step>> {
         value,
         numbered: !(unnumbered && value > 0),
     });
-    let release = (slot(), name(), any::<bool>());
-    let release = release.prop_map(|(slot, name, numbered)| Step::Release { slot, name, numbered });
+    let release = (slot(), name(), any::<bool>(), prop::option::weighted(0.3, 0usize..3));
+    let release = release.prop_map(|(slot, name, numbered, grant)| Step::Release { slot, name, numbered, grant });
+    let opening = prop_oneof![6 => Just(Opening::Whichever), 2 => Just(Opening::This), 1 => Just(Opening::Another)];
     let step = prop_oneof![
         3 => slot().prop_map(Step::Open),
         1 => slot().prop_map(Step::Close),
-        2 => slot().prop_map(Step::Expire),
+        3 => (slot(), opening).prop_map(|(slot, opening)| Step::Expire(slot, opening)),
         12 => acquire,
-        3 => (slot(), name(), prop::option::of(0u64..4))
+        3 => (slot(), name(), prop::option::of(0u64..5))
             .prop_map(|(slot, name, until)| Step::Withdraw(slot, name, until)),
-        2 => (slot(), name(), 0u64..4).prop_map(|(slot, name, back)| Step::GiveUp(slot, name, back)),
+        2 => (slot(), name(), 0u64..5).prop_map(|(slot, name, back)| Step::GiveUp(slot, name, back)),
         6 => release,
         1 => name().prop_map(Step::Force),
         3 => (0usize..3).prop_map(Step::EndDelay),
@@ -83,6 +95,8 @@ pub(crate) fn scripts() -> impl Strategy<Value = Vec<Step>> {
 pub(crate) struct Director {
     /// How often each slot was opened: a session's number is never used again.
     lives: [u64; SLOTS as usize],
+    /// By which command each was opened.
+    opened: [u64; SLOTS as usize],
     requests: u64,
     /// How many of them were calls: those that have no number.
     calls: u64,
@@ -113,6 +127,7 @@ impl Director {
         match *step {
             Step::Open(slot) => {
                 self.lives[slot as usize] += 1;
+                self.opened[slot as usize] = self.index;
                 let session = self.session(slot);
                 Command::Open {
                     session,
@@ -123,7 +138,14 @@ impl Director {
                 }
             }
             Step::Close(slot) => Command::Close { session: self.session(slot) },
-            Step::Expire(slot) => Command::Expire { session: self.session(slot) },
+            Step::Expire(slot, opening) => {
+                let opened = match opening {
+                    Opening::Whichever => 0,
+                    Opening::This => self.opened[slot as usize],
+                    Opening::Another => self.opened[slot as usize] + 1,
+                };
+                Command::Expire { session: self.session(slot), opened }
+            }
             Step::Acquire { slot, name: place, mode, wait, delay_ms, value, numbered } => Command::Acquire(Acquire {
                 session: self.session(slot),
                 request: self.request(numbered),
@@ -135,16 +157,19 @@ impl Director {
                 value: vec![value],
             }),
             Step::Withdraw(slot, place, until) => {
-                let request = until.map_or(0, |back| self.requests.saturating_sub(back));
+                let request = until.map_or(0, |back| (self.requests + 1).saturating_sub(back));
                 Command::Withdraw { session: self.session(slot), request, name: name(place) }
             }
             Step::GiveUp(slot, place, back) => {
-                let call = self.calls.saturating_sub(back);
+                let call = (self.calls + 1).saturating_sub(back);
                 Command::GiveUp { session: self.session(slot), call, name: name(place) }
             }
-            Step::Release { slot, name: place, numbered } => {
-                Command::Release { session: self.session(slot), request: self.request(numbered), name: name(place) }
-            }
+            Step::Release { slot, name: place, numbered, grant } => Command::Release {
+                session: self.session(slot),
+                request: self.request(numbered),
+                name: name(place),
+                fence: grant.map(|back| latest(&self.grants, back).1),
+            },
             Step::Force(place) => Command::Force { name: name(place), by: "root".into() },
             Step::EndDelay(back) => {
                 let (name, fence) = latest(&self.delays, back);

@@ -1,6 +1,9 @@
 //! Backups, and clusters that begin from one.
 
-use quorate_server::engine::Engine;
+use std::time::Duration;
+
+use bytes::Bytes;
+use quorate_server::engine::{Engine, Unavailable};
 use quorate_server::machine::{Acquire, Command, Fence, Mode, Name, Response, SessionId};
 use quorate_server::raft::{RestoreError, SalvageError, Settings, examine, restore, salvage};
 
@@ -108,5 +111,27 @@ async fn what_is_on_the_disk_of_the_last_node_is_saved() {
     assert_eq!(fence(&kept), lost, "who held it holds it still");
     let next = fence(&node.replica.submit(acquire(2, "b")).await.unwrap().response);
     assert!(next.number() > lost.number() + (1 << 40), "another generation: {next}");
+    node.stop().await;
+}
+
+/// The nodes of the old cluster come back, know the restored one by its number and address, and call it. It goes on.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_restored_node_is_not_impressed_by_the_cluster_that_was_lost() {
+    let mut cluster = Cluster::three().await;
+    cluster.open_sessions(1..=3).await;
+    let last = cluster.follower().await;
+    let backup = cluster.replica(last).backup();
+    cluster.stop(last).await;
+    let (fresh, address) = (TemporaryDirectory::new(), cluster.settings[&last].address.clone());
+    restore(&fresh.0, last, &address, &backup, None).await.unwrap();
+    let node = Node::start(Settings::new(last, &fresh.0, &address)).await;
+    node.replica.leadership().wait_for(|leadership| leadership.is_here).await.unwrap();
+    let old = cluster.leader().await;
+    let refused = Err(Unavailable::Elsewhere { leader: None });
+    while cluster.replica(old).ask(last, Bytes::new()).await != refused {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(*node.replica.trouble().borrow(), None);
+    node.replica.submit(open(9)).await.unwrap();
     node.stop().await;
 }

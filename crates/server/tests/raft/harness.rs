@@ -87,7 +87,7 @@ impl Node {
 
     /// Stops in an orderly way.
     pub(crate) async fn shutdown(self) {
-        self.replica.shutdown().await;
+        self.replica.shutdown(std::future::ready(())).await;
         self.accepting.abort();
     }
 }

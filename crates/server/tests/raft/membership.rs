@@ -1,8 +1,9 @@
 //! Who belongs to a cluster.
 
+use quorate_server::engine::{Engine, Unavailable};
 use quorate_server::raft::MemberError;
 
-use crate::harness::{Cluster, until};
+use crate::harness::{Cluster, open, until};
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_come_and_go() {
@@ -116,4 +117,41 @@ async fn any_node_can_be_asked_to_change_the_members() {
     assert_eq!(cluster.replica(follower).remove_member(4).await, Ok(()));
     let leader = cluster.leader().await;
     assert_eq!(cluster.replica(leader).members().len(), 3);
+}
+
+/// A node that began alone, wherever it was, is reached by whoever is added where it is now.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_was_alone_is_added_to_where_it_can_be_reached() {
+    let mut cluster = Cluster::begin([1], |_| ()).await;
+    let there = cluster.settings[&1].address.clone();
+    let other = cluster.start_another(2).await;
+    cluster.stop(1).await;
+    cluster.settings.get_mut(&1).unwrap().address = "0.0.0.0:0".into();
+    cluster.start(1).await;
+    cluster.leader().await;
+    let refused = cluster.replica(1).add_member(2, &other).await.unwrap_err().to_string();
+    assert!(refused.contains("start node 1 again with `--advertise ADDRESS`"), "{refused}");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
+    assert_ne!(port, there);
+    cluster.stop(1).await;
+    cluster.settings.get_mut(&1).unwrap().address.clone_from(&port);
+    cluster.start(1).await;
+    cluster.leader().await;
+    assert_eq!(cluster.replica(1).add_member(2, &other).await, Ok(()));
+    cluster.agree().await;
+    let known = cluster.replica(2).members().into_iter().find(|member| member.node == 1).unwrap();
+    assert_eq!(known.address, port);
+}
+
+/// What a leader wanted in one term, it does not do in another one: somebody else may have led meanwhile.
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_meant_for_one_term_is_done_in_no_other() {
+    let cluster = Cluster::begin([1], |_| ()).await;
+    let term = cluster.replica(1).leadership().borrow().term;
+    let replica = cluster.replica(1);
+    assert_eq!(replica.submit_in(term - 1, open(1)).await, Err(Unavailable::Elsewhere { leader: None }));
+    assert_eq!(replica.submit_in(term + 1, open(1)).await, Err(Unavailable::Elsewhere { leader: None }));
+    assert_eq!(replica.look(|machine| machine.sessions().len()), 0);
+    replica.submit_in(term, open(1)).await.unwrap();
+    assert_eq!(replica.look(|machine| machine.sessions().len()), 1);
 }

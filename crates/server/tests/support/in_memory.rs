@@ -48,6 +48,10 @@ impl Engine for InMemory {
         ready(Ok(self.apply(command)))
     }
 
+    fn submit_in(&self, _: u64, command: Command) -> impl Future<Output = Result<Applied, Unavailable>> + Send {
+        self.submit(command)
+    }
+
     fn confirm(&self) -> impl Future<Output = Result<(), Unavailable>> + Send {
         let meanwhile = std::mem::take(&mut *self.meanwhile.lock().unwrap_or_else(PoisonError::into_inner));
         for command in meanwhile {

@@ -126,8 +126,9 @@ impl Plan {
             advertise: arguments.advertise.or(config.advertise),
             data: arguments.data.or(config.data).unwrap_or_else(|| DEFAULT_DATA.into()),
             tokens: arguments.tokens.or(config.tokens),
+            is_insecure: arguments.insecure || config.insecure,
         };
-        refuse_open_doors(&settings, arguments.insecure || config.insecure)?;
+        refuse_open_doors(&settings)?;
         Ok(Plan {
             settings,
             log_format: arguments.log.or(config.log.format).unwrap_or(LogFormat::Text),
@@ -137,7 +138,17 @@ impl Plan {
 }
 
 /// Where others can come, everything is encrypted and everybody is asked who they are, unless that is not wanted.
-fn refuse_open_doors(settings: &NodeSettings, insecure: bool) -> Result<(), Failure> {
+fn refuse_open_doors(settings: &NodeSettings) -> Result<(), Failure> {
+    if settings.is_insecure {
+        return Ok(());
+    }
+    if settings.tokens.is_some() && settings.tls.is_none() && (settings.joins || settings.first_members.len() > 1) {
+        return Err(Failure::Usage(
+            "clients would be asked who they are, and members believed: give certificates, too (`quorate keys nodes`, \
+             --tls-ca, …), or say --insecure if the network is yours alone"
+                .into(),
+        ));
+    }
     let missing = match (&settings.tls, &settings.tokens) {
         (Some(_), Some(_)) => return Ok(()),
         (None, None) => {
@@ -146,7 +157,7 @@ fn refuse_open_doors(settings: &NodeSettings, insecure: bool) -> Result<(), Fail
         (None, Some(_)) => "nothing would be encrypted: give certificates (`quorate keys nodes`, --tls-ca, …)",
         (Some(_), None) => "nobody would be asked who they are: give tokens (`quorate keys token`, --tokens)",
     };
-    if insecure || settings.listen.ip().is_loopback() {
+    if settings.listen.ip().is_loopback() {
         return Ok(());
     }
     Err(Failure::Usage(format!(

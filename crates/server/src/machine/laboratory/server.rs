@@ -53,7 +53,7 @@ impl Server {
             Event::Input(Input::Observe(_)) | Event::Notice(_) => {}
             Event::Receive { from, message } => self.on_message(terms, from, &message, effects),
             Event::Timeout(Timer::Expire(session)) => {
-                self.apply(Command::Expire { session }, effects);
+                self.apply(Command::Expire { session, opened: 0 }, effects);
             }
             Event::Timeout(Timer::Retry | Timer::Renew | Timer::Lease(_)) => {}
         }
@@ -100,7 +100,7 @@ impl Server {
                 }
             }
             Message::Release(session, request) => {
-                let answer = self.apply(Command::Release { session, request, name: lock() }, effects);
+                let answer = self.apply(Command::Release { session, request, name: lock(), fence: None }, effects);
                 let is_gone = matches!(answer, Response::Refused(Refusal::NoSession(_)));
                 Some(if is_gone { Message::Gone(session) } else { Message::Released(session, request) })
             }
