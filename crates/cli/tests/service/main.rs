@@ -5,6 +5,7 @@ mod cluster;
 mod dev;
 mod examples;
 mod follow;
+mod holding;
 mod http;
 mod logs;
 mod node;

@@ -35,7 +35,18 @@ fn lines(stream: impl Read + Send + 'static) -> Receiver<String> {
 impl Running {
     /// Starts it, for a service at these addresses.
     pub(crate) fn start(address: &str, arguments: &[&str]) -> Running {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_quorate"));
+        Running::start_by(Command::new(env!("CARGO_BIN_EXE_quorate")), address, arguments)
+    }
+
+    /// Starts it with these signals ignored and no others, whichever the test itself was started with.
+    pub(crate) fn start_ignoring(signals: &[&str], address: &str, arguments: &[&str]) -> Running {
+        let mut command = Command::new("env");
+        command.arg("--default-signal").args(signals.iter().map(|signal| format!("--ignore-signal={signal}")));
+        command.arg(env!("CARGO_BIN_EXE_quorate"));
+        Running::start_by(command, address, arguments)
+    }
+
+    fn start_by(mut command: Command, address: &str, arguments: &[&str]) -> Running {
         command.args(arguments).env("QUORATE_ENDPOINTS", address);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -92,6 +103,11 @@ impl Running {
         let input = self.input.as_mut().unwrap();
         input.write_all(text.as_bytes()).unwrap();
         input.flush().unwrap();
+    }
+
+    /// Types nothing any more.
+    pub(crate) fn end_input(&mut self) {
+        self.input = None;
     }
 
     /// Sends it a signal by name.

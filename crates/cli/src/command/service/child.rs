@@ -7,8 +7,9 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::time::timeout;
+
+use super::signals::Signals;
 
 /// How long a command that is told to stop may take to do so.
 const GRACE: Duration = Duration::from_secs(5);
@@ -51,10 +52,8 @@ pub(super) async fn supervise(
     mut command: Command,
     on_loss: OnLoss,
     lost: impl Future<Output = String>,
+    signals: &mut Signals,
 ) -> std::io::Result<End> {
-    let mut hangup = signal(SignalKind::hangup())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut terminate = signal(SignalKind::terminate())?;
     let mut child = command.spawn()?;
     // Who sits at a terminal and presses Ctrl-C reaches the command, too: once is enough.
     let passes_interrupts = !std::io::stdin().is_terminal();
@@ -70,11 +69,9 @@ pub(super) async fn supervise(
                 }
                 return Ok(End::Lost(why));
             }
-            _ = hangup.recv() => pass_on(&child, Signal::HUP),
-            _ = terminate.recv() => pass_on(&child, Signal::TERM),
-            _ = interrupt.recv() => {
-                if passes_interrupts {
-                    pass_on(&child, Signal::INT);
+            signal = signals.next() => {
+                if signal != Signal::INT || passes_interrupts {
+                    pass_on(&child, signal);
                 }
             }
         }

@@ -8,17 +8,22 @@ use quorate_client::contract::{DEFAULT_TTL, ProblemKind, Span};
 use quorate_client::{Client, Error, Guard, LockRequest, Session};
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
+use rustix::process::Signal;
 use tokio::io::AsyncReadExt;
 use tokio::process::Command;
-use tokio::time::sleep;
+use tokio::time::{sleep, timeout};
 
 use super::child::{End, OnLoss, exit_code, exit_code_of_start, supervise};
+use super::signals::{Signals, exit_code_of};
 use super::{Endpoints, failed, harmless, in_words, run_async};
 
 const BUSY: u8 = 122;
 const LOST: u8 = 123;
 const IN_VAIN: u8 = 124;
 const FAILED: u8 = 125;
+
+/// How long to wait for the answer to the end of a session: long enough for another node to take the lead.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What is common to locks and elections.
 #[derive(Args, Debug)]
@@ -55,7 +60,8 @@ pub(crate) struct Holding {
 ///
 /// The command sees QUORATE_LOCK, QUORATE_FENCE and QUORATE_SESSION. Its exit code is returned; 122 means that the lock
 /// is held by somebody else (--try), 123 that it was lost while the command ran, 124 that it was not granted in time,
-/// 125 that the service failed.
+/// 125 that the service failed. The command gets the signals that come while it runs; one that comes before, or where
+/// there is no command, gives up the lock or the place in line, and the exit code is 128 and its number.
 #[derive(Args, Debug)]
 pub(crate) struct Lock {
     /// The lock's name
@@ -122,7 +128,11 @@ pub(crate) fn run_elect(arguments: Elect, terminal: &mut Terminal) -> Result<Exi
 }
 
 fn hold(wanted: Wanted, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let held = run_async(async { Ok(obtain_and_run(wanted, terminal).await) })?;
+    let held = run_async(async {
+        // Before there is anything to leave behind.
+        let signals = Signals::hear()?;
+        Ok(obtain_and_run(wanted, signals, terminal).await)
+    })?;
     Ok(match held {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
@@ -136,7 +146,17 @@ fn hold(wanted: Wanted, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     })
 }
 
-async fn obtain_and_run(wanted: Wanted, terminal: &mut Terminal) -> Result<u8, Error> {
+/// How the time ended in which something was held.
+enum Held {
+    /// The command ended, or the input; with this exit code.
+    Until(u8),
+    /// A signal came, and there was no command to pass it on to.
+    UntilTold(Signal),
+    /// It was lost.
+    UntilLost,
+}
+
+async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Terminal) -> Result<u8, Error> {
     let Wanted { name, variable, holding, request } = wanted;
     let client = holding.endpoints.client()?;
     let new = client.session().ttl(holding.ttl.duration());
@@ -144,7 +164,11 @@ async fn obtain_and_run(wanted: Wanted, terminal: &mut Terminal) -> Result<u8, E
         Some(label) => new.label(label.clone()),
         None => new,
     };
-    let session = new.open().await?;
+    let session = tokio::select! {
+        session = new.open() => session?,
+        // If there is one, it stands in nobody's way, and expires.
+        signal = signals.next() => return Ok(exit_code_of(signal)),
+    };
     let request = request(&session);
     let request = match (holding.try_once, holding.wait) {
         (true, _) => request.wait(Duration::ZERO),
@@ -154,53 +178,91 @@ async fn obtain_and_run(wanted: Wanted, terminal: &mut Terminal) -> Result<u8, E
     let acquired = tokio::select! {
         acquired = request.acquire() => acquired,
         never = tell_who_is_ahead(&client, &session, &name, variable == "QUORATE_LOCK", terminal) => match never {},
+        signal = signals.next() => {
+            leave(session, &name, terminal).await;
+            return Ok(exit_code_of(signal));
+        }
     };
     let guard = match acquired {
         Ok(guard) => guard,
         Err(error) => {
             // It expires by itself if nobody answers.
-            let _ = session.close().await;
+            let _ = close(session).await;
             return Err(error);
         }
     };
-    let code = if holding.command.is_empty() {
-        until_told(&guard, terminal).await
+    let held = if holding.command.is_empty() {
+        until_told(&guard, &mut signals, terminal).await
     } else {
-        run_command(&holding, variable, &session, &guard, terminal).await
+        run_command(&holding, variable, &session, &guard, &mut signals, terminal).await
     };
-    if code != LOST {
-        let released = guard.release().await;
-        let _ = session.close().await;
-        if let Err(error) = released
-            && code == 0
-        {
-            return Err(error);
+    match held {
+        Held::Until(code) => match give_back(guard, session, &mut signals).await {
+            Err(error) if code == 0 => Err(error),
+            Ok(()) | Err(_) => Ok(code),
+        },
+        Held::UntilTold(signal) => {
+            leave(session, &name, terminal).await;
+            Ok(exit_code_of(signal))
         }
+        Held::UntilLost => Ok(LOST),
     }
-    Ok(code)
 }
 
-async fn run_command(holding: &Holding, variable: &str, session: &Session, guard: &Guard, terminal: &Terminal) -> u8 {
+/// Gives back what is held, however long the service takes to hear of it; after a signal, not for long any more.
+async fn give_back(guard: Guard, session: Session, signals: &mut Signals) -> Result<(), Error> {
+    tokio::select! {
+        released = guard.release() => {
+            // It expires by itself if nobody answers.
+            let _ = close(session).await;
+            released
+        }
+        _ = signals.next() => close(session).await,
+    }
+}
+
+/// Leaves everything that a session holds or waits for.
+async fn leave(session: Session, name: &str, terminal: &Terminal) {
+    let ttl = in_words(session.ttl().as_millis() as u64);
+    if let Err(error) = close(session).await {
+        terminal.complain(&format!("{name} may stay held, or waited for, for up to {ttl}: {error}"));
+    }
+}
+
+/// Closes a session, in a bounded time.
+async fn close(session: Session) -> Result<(), Error> {
+    let unheard = || Error::SessionOver("nobody answered its end; it expires by itself".into());
+    timeout(FAREWELL, session.close()).await.unwrap_or_else(|_| Err(unheard()))
+}
+
+async fn run_command(
+    holding: &Holding,
+    variable: &str,
+    session: &Session,
+    guard: &Guard,
+    signals: &mut Signals,
+    terminal: &Terminal,
+) -> Held {
     let mut command = Command::new(&holding.command[0]);
     command.args(&holding.command[1..]);
     command.env(variable, guard.name());
     command.env("QUORATE_FENCE", guard.fence().to_string());
     command.env("QUORATE_SESSION", session.id());
-    match supervise(command, holding.on_loss, guard.lost()).await {
-        Ok(End::Exited(status)) => exit_code(status),
+    match supervise(command, holding.on_loss, guard.lost(), signals).await {
+        Ok(End::Exited(status)) => Held::Until(exit_code(status)),
         Ok(End::Lost(why)) => {
             terminal.complain(&format!("{} was lost while the command ran: {why}", guard.name()));
-            LOST
+            Held::UntilLost
         }
         Err(error) => {
             terminal.complain(&format!("{}: {error}", holding.command[0]));
-            exit_code_of_start(&error)
+            Held::Until(exit_code_of_start(&error))
         }
     }
 }
 
-/// Holds until Ctrl-C, or the end of input, or the loss.
-async fn until_told(guard: &Guard, terminal: &mut Terminal) -> u8 {
+/// Holds until a signal, as of Ctrl-C, or the end of input, or the loss.
+async fn until_told(guard: &Guard, signals: &mut Signals, terminal: &mut Terminal) -> Held {
     let told = if terminal.is_json() {
         let held = serde_json::json!({ "name": guard.name(), "fence": guard.fence() });
         terminal.print(&format!("{held}\n"))
@@ -212,7 +274,7 @@ async fn until_told(guard: &Guard, terminal: &mut Terminal) -> u8 {
         ))
     };
     if told.is_err() {
-        return FAILED;
+        return Held::Until(FAILED);
     }
     let end_of_input = async {
         let mut nothing = [0; 1024];
@@ -220,11 +282,11 @@ async fn until_told(guard: &Guard, terminal: &mut Terminal) -> u8 {
         while input.read(&mut nothing).await.is_ok_and(|read| read > 0) {}
     };
     tokio::select! {
-        () = end_of_input => 0,
-        _ = tokio::signal::ctrl_c() => 0,
+        () = end_of_input => Held::Until(0),
+        signal = signals.next() => Held::UntilTold(signal),
         why = guard.lost() => {
             terminal.complain(&format!("{} was lost: {why}", guard.name()));
-            LOST
+            Held::UntilLost
         }
     }
 }

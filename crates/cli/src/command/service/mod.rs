@@ -14,6 +14,7 @@ pub(crate) mod look;
 pub(crate) mod member;
 mod process;
 pub(crate) mod serve;
+mod signals;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};
