@@ -1,12 +1,13 @@
 //! Those who hold a lock or lead while a command runs: when they are told to end, and when they lose it.
 
 use std::path::Path;
+use std::time::{Duration, Instant};
 
-use crate::running::Running;
+use crate::running::{Running, lives, signal};
 use crate::support::{Directory, Served, eventually};
 
 /// The signals that end a process, and the exit codes that say so.
-const ENDS: [(&str, i32); 3] = [("HUP", 129), ("INT", 130), ("TERM", 143)];
+const ENDS: [(&str, i32); 6] = [("HUP", 129), ("INT", 130), ("QUIT", 131), ("TERM", 143), ("USR1", 138), ("USR2", 140)];
 
 /// Starts a command that hears every signal.
 fn start(node: &Served, arguments: &[&str]) -> Running {
@@ -101,4 +102,69 @@ fn a_signal_that_is_ignored_stays_ignored() {
     second.signal("HUP");
     second.type_in("\n");
     assert_eq!(second.wait().code(), Some(0));
+}
+
+#[test]
+fn a_command_gets_the_signals_that_we_get() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let script = "for signal in HUP INT QUIT USR1 USR2; do trap \"echo $signal\" $signal; done; trap 'exit 9' TERM
+                  echo ready; while kill -0 $PPID; do sleep 0.1; done";
+    let mut running = start(&node, &["lock", "job", "--", "sh", "-c", script]);
+    assert_eq!(running.line(), "ready");
+    for signal in ["HUP", "INT", "QUIT", "USR1", "USR2"] {
+        running.signal(signal);
+        assert_eq!(running.line(), signal);
+    }
+    assert_eq!(node.get("/v1/locks/job").1["holders"].as_array().unwrap().len(), 1, "none of them ended it");
+    running.signal("TERM");
+    assert_eq!(running.wait().code(), Some(9));
+    assert_eq!(node.get("/v1/status").1["sessions"], 0);
+    // One that a command does not handle ends it, and its end is ours.
+    let mut running = start(&node, &["lock", "job", "--", "sh", "-c", "echo ready; exec sleep 600"]);
+    assert_eq!(running.line(), "ready");
+    running.signal("USR1");
+    assert_eq!(running.wait().code(), Some(138));
+}
+
+/// A script that says its process, and then does nothing but what it is told by signals, while we are there.
+const STUBBORN: &str =
+    "trap 'echo told' TERM; trap 'echo asked' USR1; echo $$; while kill -0 $PPID; do sleep 0.1; done";
+
+/// Runs it under a lock, takes that away, and waits until this is known; with the script's process.
+fn lose(node: &Served, on_loss: &str) -> (Running, u32) {
+    let running = start(node, &["lock", "job", "--ttl", "1h", "--on-loss", on_loss, "--", "sh", "-c", STUBBORN]);
+    let command = running.line().parse().unwrap();
+    assert_eq!(node.post("/v1/locks/job/force", "").0, 204);
+    running.until_it_complains("job was lost while the command ran: ");
+    (running, command)
+}
+
+#[test]
+fn a_command_that_does_not_stop_when_the_lock_is_lost_is_killed() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let before = Instant::now();
+    let (mut running, command) = lose(&node, "term");
+    assert_eq!(running.line(), "told");
+    assert_eq!(running.wait().code(), Some(123));
+    assert!(!lives(command));
+    assert!(before.elapsed() >= Duration::from_secs(5), "it was given time");
+
+    let (mut running, command) = lose(&node, "kill");
+    assert_eq!(running.wait().code(), Some(123));
+    assert!(!lives(command));
+    assert_eq!(running.try_line(), None, "it was not asked to stop");
+}
+
+#[test]
+fn a_command_may_go_on_when_the_lock_is_lost() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let (mut running, command) = lose(&node, "ignore");
+    running.signal("USR1");
+    assert_eq!(running.line(), "asked", "it was not told to stop, and still gets signals");
+    assert!(lives(command));
+    signal(command, "KILL");
+    assert_eq!(running.wait().code(), Some(123));
 }

@@ -18,8 +18,8 @@ const GRACE: Duration = Duration::from_secs(5);
 pub(super) enum End {
     /// By itself, or by a signal that was sent to it.
     Exited(ExitStatus),
-    /// The lock was lost, for this reason, while it ran.
-    Lost(String),
+    /// The lock was lost while it ran.
+    Lost,
 }
 
 /// What to do to the command when the lock is lost.
@@ -51,31 +51,39 @@ pub(super) fn exit_code_of_start(error: &std::io::Error) -> u8 {
 pub(super) async fn supervise(
     mut command: Command,
     on_loss: OnLoss,
-    lost: impl Future<Output = String>,
+    lost: impl Future<Output = ()>,
     signals: &mut Signals,
 ) -> std::io::Result<End> {
     let mut child = command.spawn()?;
-    // Who sits at a terminal and presses Ctrl-C reaches the command, too: once is enough.
-    let passes_interrupts = !std::io::stdin().is_terminal();
+    let is_at_terminal = std::io::stdin().is_terminal();
+    let mut is_lost = false;
     tokio::pin!(lost);
     loop {
         tokio::select! {
-            status = child.wait() => return status.map(End::Exited),
-            why = &mut lost => {
-                if on_loss == OnLoss::Ignore {
-                    child.wait().await?;
-                } else {
+            status = child.wait() => {
+                let status = status?;
+                return Ok(if is_lost { End::Lost } else { End::Exited(status) });
+            }
+            () = &mut lost, if !is_lost => {
+                if on_loss != OnLoss::Ignore {
                     stop(&mut child, on_loss).await?;
+                    return Ok(End::Lost);
                 }
-                return Ok(End::Lost(why));
+                is_lost = true;
             }
             signal = signals.next() => {
-                if signal != Signal::INT || passes_interrupts {
+                if !(is_at_terminal && comes_from_keys(signal)) {
                     pass_on(&child, signal);
                 }
             }
         }
     }
+}
+
+/// Whether a terminal sends it when keys are pressed, as Ctrl-C: it then reaches the command, too, and once is enough.
+/// Who sends it, only unsafe code could tell; so at a terminal, `kill -s INT` must name the command, not us.
+fn comes_from_keys(signal: Signal) -> bool {
+    matches!(signal, Signal::INT | Signal::QUIT)
 }
 
 async fn stop(child: &mut Child, on_loss: OnLoss) -> std::io::Result<()> {

@@ -248,12 +248,14 @@ async fn run_command(
     command.env(variable, guard.name());
     command.env("QUORATE_FENCE", guard.fence().to_string());
     command.env("QUORATE_SESSION", session.id());
-    match supervise(command, holding.on_loss, guard.lost(), signals).await {
+    // Told at once: the command may run on for long.
+    let lost = async {
+        let why = guard.lost().await;
+        terminal.complain(&format!("{} was lost while the command ran: {why}", guard.name()));
+    };
+    match supervise(command, holding.on_loss, lost, signals).await {
         Ok(End::Exited(status)) => Held::Until(exit_code(status)),
-        Ok(End::Lost(why)) => {
-            terminal.complain(&format!("{} was lost while the command ran: {why}", guard.name()));
-            Held::UntilLost
-        }
+        Ok(End::Lost) => Held::UntilLost,
         Err(error) => {
             terminal.complain(&format!("{}: {error}", holding.command[0]));
             Held::Until(exit_code_of_start(&error))

@@ -7,7 +7,7 @@ use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
 /// Those that are heard: all by which people and supervisors tell a process something.
-const HEARD: [Signal; 3] = [Signal::HUP, Signal::INT, Signal::TERM];
+const HEARD: [Signal; 6] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM, Signal::USR1, Signal::USR2];
 
 /// The signals that come from when this is made.
 pub(super) struct Signals(Vec<(Signal, tokio::signal::unix::Signal)>);
