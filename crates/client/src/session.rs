@@ -34,6 +34,7 @@ pub(crate) struct Inner {
     pub(crate) client: Client,
     id: u64,
     ttl: Duration,
+    label: String,
     requests: AtomicU64,
     /// Whose turn it is within the session, by what is asked for.
     turns: Mutex<HashMap<Subject, Weak<tokio::sync::Mutex<()>>>>,
@@ -82,7 +83,7 @@ impl Session {
         let state = watch::Sender::new(State::Valid(sent.plus(reliable(ttl))));
         let keeper = tokio::spawn(keep(connection.clone(), id, ttl, state.clone())).abort_handle();
         let (requests, turns, runtime) = (AtomicU64::new(0), Mutex::default(), Handle::current());
-        let inner = Inner { connection, client, id, ttl, requests, turns, state, keeper, runtime };
+        let inner = Inner { connection, client, id, ttl, label, requests, turns, state, keeper, runtime };
         Ok(Session { inner: Arc::new(inner) })
     }
 
@@ -94,6 +95,11 @@ impl Session {
     /// How long it lasts without renewal.
     pub fn ttl(&self) -> Duration {
         self.inner.ttl
+    }
+
+    /// What people call it.
+    pub fn label(&self) -> &str {
+        &self.inner.label
     }
 
     /// How long it is surely valid, if nothing more is heard from the service; nothing once it is over.

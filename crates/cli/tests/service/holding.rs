@@ -168,3 +168,27 @@ fn a_command_may_go_on_when_the_lock_is_lost() {
     signal(command, "KILL");
     assert_eq!(running.wait().code(), Some(123));
 }
+
+#[test]
+fn who_is_elected_says_its_value_or_else_its_label() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let observer = Running::start(&node.address, &["observe", "db"]);
+    assert_eq!(observer.line(), "nobody leads");
+    let script = "echo $QUORATE_ELECTION $QUORATE_FENCE $QUORATE_SESSION; read line; exit 7";
+    let arguments = ["elect", "db", "--value", "10.0.0.1:5432", "--label", "db1", "--", "sh", "-c", script];
+    let mut first = start(&node, &arguments);
+    let told = first.line();
+    let leader = node.get("/v1/elections/db").1["leader"].clone();
+    assert_eq!(told, format!("db {} {}", leader["fence"], leader["session"].as_str().unwrap()));
+    assert_eq!(observer.line(), format!("db1 leads, fence {}: 10.0.0.1:5432", leader["fence"]));
+    first.type_in("\n");
+    assert_eq!(first.wait().code(), Some(7));
+    assert_eq!(observer.line(), "nobody leads");
+
+    let second = start(&node, &["elect", "db"]);
+    second.line();
+    let leader = node.get("/v1/elections/db").1["leader"].clone();
+    assert!(leader["label"].as_str().unwrap().ends_with(&format!(":{}", second.pid())), "{leader}");
+    assert_eq!(leader["value"], leader["label"]);
+}

@@ -121,9 +121,11 @@ pub(crate) fn run(arguments: Lock, terminal: &mut Terminal) -> Result<ExitCode, 
 
 pub(crate) fn run_elect(arguments: Elect, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let Elect { name, value, holding } = arguments;
-    let value = value.or_else(|| holding.label.clone()).unwrap_or_default();
     let wanted = name.clone();
-    let request = Box::new(move |session: &Session| session.campaign(wanted, value));
+    let request = Box::new(move |session: &Session| {
+        let value = value.unwrap_or_else(|| session.label().to_string());
+        session.campaign(wanted, value)
+    });
     hold(Wanted { name, variable: "QUORATE_ELECTION", holding, request }, terminal)
 }
 
