@@ -4,7 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::Args;
-use quorate_client::contract::{DEFAULT_TTL, ProblemKind, Span};
+use quorate_client::contract::{self, DEFAULT_TTL, ProblemKind, Span};
 use quorate_client::{Client, Error, Guard, LockRequest, Session};
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
@@ -295,7 +295,7 @@ async fn until_told(guard: &Guard, signals: &mut Signals, terminal: &mut Termina
     }
 }
 
-/// While it waits, says for whom.
+/// While it waits, says for whom, whenever that changes.
 async fn tell_who_is_ahead(
     client: &Client,
     session: &Session,
@@ -308,18 +308,33 @@ async fn tell_who_is_ahead(
     loop {
         sleep(pause).await;
         pause = Duration::from_secs(2);
-        if !is_lock {
-            continue;
-        }
-        let Ok(lock) = client.lock(name).await else { continue };
-        let Some(holder) = lock.holders.first() else { continue };
-        let place = lock.waiters.iter().position(|waiter| waiter.session == session.id());
-        let ahead = lock.holders.len() + place.unwrap_or(lock.waiters.len());
-        let who = format!("{} {ahead}", holder.label);
-        if who != last {
-            let (label, held) = (harmless(&holder.label), in_words(holder.held_ms));
-            terminal.warn(&format!("waiting behind {label}, who has held it for {held}; {ahead} ahead"));
+        let ahead = if is_lock {
+            client.lock(name).await.ok().and_then(|lock| ahead_of(&session.id(), &lock))
+        } else {
+            client.election(name).await.ok().and_then(|election| election.leader).map(|leader| ahead_as(&leader))
+        };
+        if let Some((who, how)) = ahead
+            && who != last
+        {
+            terminal.warn(&format!("waiting behind {how}"));
             last = who;
         }
     }
+}
+
+/// Who holds a lock, and how many come before a session: what tells it from before, and in words.
+fn ahead_of(session: &str, lock: &contract::Lock) -> Option<(String, String)> {
+    let holder = lock.holders.first()?;
+    let place = lock.waiters.iter().position(|waiter| waiter.session == session);
+    let ahead = lock.holders.len() + place.unwrap_or(lock.waiters.len());
+    // Only the first of those who wait are listed.
+    let ahead = if place.is_some() { format!("{ahead} ahead") } else { format!("at least {ahead} ahead") };
+    let (label, held) = (harmless(&holder.label), in_words(holder.held_ms));
+    Some((format!("{label} {ahead}"), format!("{label}, who has held it for {held}; {ahead}")))
+}
+
+/// Who leads: the same. Candidates are not listed, so how many of them come before is not known.
+fn ahead_as(leader: &contract::Leader) -> (String, String) {
+    let label = harmless(&leader.label);
+    (format!("{label} {}", leader.fence), format!("{label}, who leads, fence {}", leader.fence))
 }
