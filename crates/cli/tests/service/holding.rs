@@ -3,8 +3,10 @@
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
+
 use crate::running::{Running, lives, signal};
-use crate::support::{Directory, Served, eventually};
+use crate::support::{Directory, Served, eventually, quorate};
 
 /// The signals that end a process, and the exit codes that say so.
 const ENDS: [(&str, i32); 6] = [("HUP", 129), ("INT", 130), ("QUIT", 131), ("TERM", 143), ("USR1", 138), ("USR2", 140)];
@@ -204,4 +206,38 @@ fn who_waits_far_behind_is_told_that_it_is_far() {
     // Those who come first are listed, and it is not among them.
     last.until_it_complains("; at least 101 ahead");
     drop(line);
+}
+
+/// A script that says under what it runs, and ends when something is typed.
+const SHOWS: &str = "echo $QUORATE_LOCK $QUORATE_FENCE $QUORATE_SESSION; read line; exit 7";
+
+/// What such scripts say, by what the node knows of the holders.
+fn shown(node: &Served) -> Vec<String> {
+    let lock = node.get("/v1/locks/job").1;
+    let said = |holder: &Value| format!("job {} {}", holder["fence"], holder["session"].as_str().unwrap());
+    lock["holders"].as_array().unwrap().iter().map(said).collect()
+}
+
+#[test]
+fn a_command_sees_under_what_it_runs_and_locks_are_shared_as_wanted() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    for (mode, is_full) in [(&["--shared"][..], false), (&["--permits", "2"], true)] {
+        let arguments = [&["lock", "job"], mode, &["--", "sh", "-c", SHOWS]].concat();
+        let mut holders = [1, 2].map(|holders| {
+            let holder = start(&node, &arguments);
+            let (said, shown) = (holder.line(), shown(&node));
+            assert!(shown.len() == holders && shown.contains(&said), "{mode:?}: {said} is not in {shown:?}");
+            holder
+        });
+        let alone = quorate(&node.address, &["lock", "job", "--try", "--", "true"]);
+        assert_eq!(alone.status.code(), Some(122), "{mode:?}");
+        let third = quorate(&node.address, &[&["lock", "job", "--try"], mode, &["--", "true"]].concat());
+        assert_eq!(third.status.code(), Some(if is_full { 122 } else { 0 }), "{mode:?}");
+        for holder in &mut holders {
+            holder.type_in("\n");
+            assert_eq!(holder.wait().code(), Some(7), "{mode:?}");
+        }
+        assert_eq!(node.get("/v1/status").1["sessions"], 0, "{mode:?}");
+    }
 }
