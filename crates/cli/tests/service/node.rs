@@ -1,5 +1,6 @@
 //! One node: what it keeps over a crash, and the commands that use it.
 
+use crate::running::Running;
 use crate::support::{Directory, Served, eventually, quorate, try_request};
 
 fn stdout(address: &str, arguments: &[&str]) -> String {
@@ -38,6 +39,19 @@ fn a_node_stops_cleanly_and_refuses_anothers_data() {
     let open = quorate("", &["serve", "--listen", "0.0.0.0:0", "--data", directory.path().to_str().unwrap()]);
     assert_eq!(open.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&open.stderr).contains("--insecure"));
+}
+
+#[test]
+fn what_a_node_says_to_try_works() {
+    let directory = Directory::new();
+    let data = directory.path().to_str().unwrap();
+    let node = Running::start("", &["serve", "--listen", "127.0.0.1:0", "--data", data]);
+    let mut told = std::iter::repeat_with(|| node.line());
+    for before in ["try    quorate ", "       quorate "] {
+        let line = told.find(|line| line.starts_with(before)).unwrap().replace("sleep 10", "true");
+        // The environment names nobody.
+        stdout("127.0.0.1:1", &line[before.len()..].split_whitespace().collect::<Vec<_>>());
+    }
 }
 
 #[test]

@@ -207,6 +207,8 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
             }
             None => (String::new(), format!("curl -X POST {address}")),
         };
+        let is_default = address.to_string() == DEFAULT_ADDRESS;
+        let how = if is_default { how } else { format!(" --endpoints {address}{how}") };
         let (how, header) =
             if asks { (format!("{how} --token-file FILE"), " -H \"Authorization: Bearer $TOKEN\"") } else { (how, "") };
         terminal.print(&format!(
