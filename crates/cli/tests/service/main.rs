@@ -10,6 +10,7 @@ mod http;
 mod logs;
 mod node;
 mod operate;
+mod packaging;
 mod running;
 mod security;
 mod support;

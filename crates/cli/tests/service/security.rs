@@ -20,12 +20,12 @@ use crate::support::{Directory, Served, eventually, exchange};
 const MEMBER_STREAM: &str = "Connection: upgrade\r\nUpgrade: quorate-peer-1\r\n";
 
 /// A directory with certificates and tokens.
-struct Keys {
+pub(crate) struct Keys {
     directory: Directory,
 }
 
 impl Keys {
-    fn new(nodes: &[&str]) -> Keys {
+    pub(crate) fn new(nodes: &[&str]) -> Keys {
         let keys = Keys { directory: Directory::new() };
         keys.make(nodes);
         keys
@@ -38,7 +38,7 @@ impl Keys {
         made
     }
 
-    fn path(&self, name: &str) -> String {
+    pub(crate) fn path(&self, name: &str) -> String {
         self.directory.path().join(name).to_str().unwrap().to_string()
     }
 
@@ -50,7 +50,7 @@ impl Keys {
     }
 
     /// Adds a token, and returns it.
-    fn token(&self, name: &str, role: &[&str]) -> String {
+    pub(crate) fn token(&self, name: &str, role: &[&str]) -> String {
         let file = self.path("tokens.toml");
         let made = run(&[&["keys", "token", name, "--file", &file, "--role"], role].concat());
         assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
@@ -58,7 +58,11 @@ impl Keys {
     }
 
     /// A connection as a client makes it that trusts the authority, with a certificate if it has one.
-    fn connect(&self, address: &str, shown: Option<(&str, &str)>) -> StreamOwned<ClientConnection, TcpStream> {
+    pub(crate) fn connect(
+        &self,
+        address: &str,
+        shown: Option<(&str, &str)>,
+    ) -> StreamOwned<ClientConnection, TcpStream> {
         let mut roots = RootCertStore::empty();
         roots.add(CertificateDer::from_pem_file(self.path("ca.crt")).unwrap()).unwrap();
         let config = ClientConfig::builder_with_provider(Arc::new(rustls::crypto::ring::default_provider()));
