@@ -101,6 +101,8 @@ struct Unanswered {
     /// What is answered when something happens. However much of it there is, it holds up nothing else.
     standing: BTreeMap<u64, Pending>,
     last_number: u64,
+    /// How many answers there were.
+    answers: u64,
 }
 
 impl Unanswered {
@@ -148,10 +150,17 @@ async fn run(client: Client, mut asks: mpsc::Receiver<Pending>, tell: watch::Sen
         next_node += 1;
         match connect(&client.dialer, node).await {
             Ok(stream) => {
-                pause = PAUSES.0;
+                let before = unanswered.answers;
                 tokio::select! {
                     ended = converse(stream, &mut asks, &mut unanswered) => if ended.is_none() { return },
                     () = doubts.notified() => {}
+                }
+                if unanswered.answers > before {
+                    pause = PAUSES.0;
+                } else {
+                    // It hangs up on us, and would do so again at once.
+                    sleep(pause).await;
+                    pause = (pause * 2).min(PAUSES.1);
                 }
             }
             Err(NoStream { why, refused }) => {
@@ -228,6 +237,7 @@ fn write<S: Sink<Bytes> + Unpin>(
 fn answered<B: AsRef<[u8]>, E>(frame: Option<Result<B, E>>, unanswered: &mut Unanswered) -> bool {
     let Some(Ok(frame)) = frame else { return false };
     let Ok(Answer { number, outcome }) = postcard::from_bytes(frame.as_ref()) else { return false };
+    unanswered.answers += 1;
     // A node that cannot reach a leader, or goes away, is left for another one.
     let is_stranded = matches!(&outcome, Err(Trouble { kind: ProblemKind::NoLeader | ProblemKind::Stopping, .. }));
     if let Some(one) = unanswered.take(number) {

@@ -150,6 +150,11 @@ async fn insist(session: &Inner, ask: impl Fn() -> Request) -> Result<Reply, Err
         };
         match answer {
             Err(Error::Problem(problem)) if may_pass(&problem) => sleep(AGAIN).await,
+            Err(Error::Problem(problem)) if problem.kind == ProblemKind::NoSession => {
+                // Its keeper may not have heard of it yet.
+                session.end("it has expired");
+                return over(problem.detail);
+            }
             answer => return answer,
         }
     }

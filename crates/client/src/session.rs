@@ -174,7 +174,7 @@ impl Inner {
         }
     }
 
-    fn end(&self, why: &str) {
+    pub(crate) fn end(&self, why: &str) {
         self.keeper.abort();
         end(&self.state, why);
     }

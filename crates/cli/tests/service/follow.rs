@@ -30,13 +30,15 @@ fn an_election_is_followed_through_a_crash_of_the_node() {
 fn everything_is_watched_and_whether_something_was_missed_is_said() {
     let directory = Directory::new();
     let mut node = Served::start(directory.path(), &[]);
-    // Only what happens after it has begun is certain to be seen: this one tells when that is.
+    // Only what happens after they have begun is certain to be seen: this tells when that is.
     let watch = Running::start(&node.address, &["watch", "job/", "--json"]);
     let others = Running::start(&node.address, &["watch"]);
-    crate::support::eventually("an event", || {
-        node.post("/v1/locks/job%2Fx/acquire", r#"{"wait": 0, "mode": "shared"}"#);
-        watch.try_line()
-    });
+    for begun in [&watch, &others] {
+        crate::support::eventually("an event", || {
+            node.post("/v1/locks/job%2Fx/acquire", r#"{"wait": 0, "mode": "shared"}"#);
+            begun.try_line()
+        });
+    }
     let (_, other) = node.post("/v1/locks/other/acquire", "");
     let (_, grant) = node.post("/v1/locks/job%2F1/acquire", r#"{"ttl": "60s"}"#);
     let event = watch.until(|event| event["name"] == "job/1");

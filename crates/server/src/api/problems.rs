@@ -8,7 +8,7 @@ use quorate_client::contract::{Problem, ProblemKind};
 use crate::access::Denial;
 use crate::engine::Unavailable;
 use crate::machine::Refusal;
-use crate::service::ServiceError;
+use crate::service::{Gone, ServiceError};
 
 /// A problem that becomes an answer.
 #[derive(Debug)]
@@ -36,7 +36,8 @@ fn kind(error: &ServiceError) -> ProblemKind {
     match error {
         ServiceError::Busy => ProblemKind::Held,
         ServiceError::WaitedInVain => ProblemKind::WaitedInVain,
-        ServiceError::Gone(_) => ProblemKind::WaitEnded,
+        ServiceError::Gone(Gone::Expired | Gone::Closed) => ProblemKind::NoSession,
+        ServiceError::Gone(Gone::Withdrawn | Gone::Forced) => ProblemKind::WaitEnded,
         ServiceError::Over => ProblemKind::Over,
         ServiceError::NoLeader => ProblemKind::NoLeader,
         ServiceError::Unavailable(unavailable) => match unavailable {

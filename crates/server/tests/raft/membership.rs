@@ -119,24 +119,26 @@ async fn any_node_can_be_asked_to_change_the_members() {
     assert_eq!(cluster.replica(leader).members().len(), 3);
 }
 
+/// Starts a node that is alone at another address.
+async fn move_to(cluster: &mut Cluster, address: &str) {
+    cluster.stop(1).await;
+    let settings = cluster.settings.get_mut(&1).unwrap();
+    settings.address = address.into();
+    *settings = settings.clone().alone();
+    cluster.start(1).await;
+    cluster.leader().await;
+}
+
 /// A node that began alone, wherever it was, is reached by whoever is added where it is now.
 #[tokio::test(flavor = "multi_thread")]
 async fn a_node_that_was_alone_is_added_to_where_it_can_be_reached() {
     let mut cluster = Cluster::begin([1], |_| ()).await;
-    let there = cluster.settings[&1].address.clone();
     let other = cluster.start_another(2).await;
-    cluster.stop(1).await;
-    cluster.settings.get_mut(&1).unwrap().address = "0.0.0.0:0".into();
-    cluster.start(1).await;
-    cluster.leader().await;
+    move_to(&mut cluster, "0.0.0.0:0").await;
     let refused = cluster.replica(1).add_member(2, &other).await.unwrap_err().to_string();
     assert!(refused.contains("start node 1 again with `--advertise ADDRESS`"), "{refused}");
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    assert_ne!(port, there);
-    cluster.stop(1).await;
-    cluster.settings.get_mut(&1).unwrap().address.clone_from(&port);
-    cluster.start(1).await;
-    cluster.leader().await;
+    move_to(&mut cluster, &port).await;
     assert_eq!(cluster.replica(1).add_member(2, &other).await, Ok(()));
     cluster.agree().await;
     let known = cluster.replica(2).members().into_iter().find(|member| member.node == 1).unwrap();

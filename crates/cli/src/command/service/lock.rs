@@ -61,7 +61,8 @@ pub(crate) struct Holding {
 /// The command sees QUORATE_LOCK, QUORATE_FENCE and QUORATE_SESSION. Its exit code is returned; 122 means that the lock
 /// is held by somebody else (--try), 123 that it was lost while the command ran, 124 that it was not granted in time,
 /// 125 that the service failed. The command gets the signals that come while it runs; one that comes before, or where
-/// there is no command, gives up the lock or the place in line, and the exit code is 128 and its number.
+/// there is no command, gives up the lock or the place in line, and the exit code is 128 and its number (0 for Ctrl-C
+/// where there is none: that is how to end it).
 #[derive(Args, Debug)]
 pub(crate) struct Lock {
     /// The lock's name
@@ -287,7 +288,11 @@ async fn until_told(guard: &Guard, signals: &mut Signals, terminal: &mut Termina
     };
     tokio::select! {
         () = end_of_input => Held::Until(0),
-        signal = signals.next() => Held::UntilTold(signal),
+        signal = signals.next() => match signal {
+            // As it was told.
+            Signal::INT => Held::Until(0),
+            other => Held::UntilTold(other),
+        },
         why = guard.lost() => {
             terminal.complain(&format!("{} was lost: {why}", guard.name()));
             Held::UntilLost
@@ -326,7 +331,7 @@ async fn tell_who_is_ahead(
 fn ahead_of(session: &str, lock: &contract::Lock) -> Option<(String, String)> {
     let holder = lock.holders.first()?;
     let place = lock.waiters.iter().position(|waiter| waiter.session == session);
-    let ahead = lock.holders.len() + place.unwrap_or(lock.waiters.len());
+    let ahead = lock.holding + place.unwrap_or(lock.waiters.len()) as u64;
     // Only the first of those who wait are listed.
     let ahead = if place.is_some() { format!("{ahead} ahead") } else { format!("at least {ahead} ahead") };
     let (label, held) = (harmless(&holder.label), in_words(holder.held_ms));
