@@ -38,7 +38,7 @@ pub const MOST_WAITERS: usize = 100_000;
 /// So many locks one session may hold or await.
 pub const MOST_PLACES: usize = 100_000;
 
-/// Names, labels and values may come to so many bytes in all, with [`OVERHEAD`] for each session and each place.
+/// Names, labels and values may come to so many bytes in all, with 256 for each session and each place.
 pub const MOST_BYTES: u64 = 1 << 30;
 /// What a session or a place in a lock takes, besides what it is called and says.
 const OVERHEAD: usize = 256;

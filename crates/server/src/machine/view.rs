@@ -58,7 +58,7 @@ pub struct Waiter {
 /// A lock or an election, as it can be seen.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct LockView {
-    /// Who holds it, up to [a limit](MOST_HOLDERS).
+    /// Who holds it, up to a limit.
     pub holders: Vec<Holder>,
     /// How many hold it in all.
     pub holding: u64,
