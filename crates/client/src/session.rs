@@ -60,22 +60,12 @@ impl Session {
         let connection = Connection::start(&client);
         let ttl_ms = ttl.as_millis() as u64;
         // One that was opened unheard is of no use to anybody, and expires.
-        let opening = async {
-            loop {
-                let sent = Moment::now();
-                let asked = connection.ask(Request::Open { ttl_ms, label: label.clone() });
-                match timeout(client.patience / 4, asked).await {
-                    Err(_) => connection.leave_node(),
-                    Ok(Err(Error::Problem(problem))) if may_pass(&problem) => sleep(AGAIN).await,
-                    Ok(opened) => return (sent, opened),
-                }
-            }
-        };
-        let (sent, id) = match timeout(client.patience, opening).await {
-            Ok((sent, Ok(Reply::Opened { session }))) => (sent, session),
-            Ok((_, Ok(other))) => return Err(not_understood(&other)),
-            Ok((_, Err(error))) => return Err(error),
-            Err(_) => {
+        let open = Request::Open { ttl_ms, label: label.clone() };
+        let (sent, id) = match ask_around(&connection, &open, client.patience).await {
+            Some((sent, Ok(Reply::Opened { session }))) => (sent, session),
+            Some((_, Ok(other))) => return Err(not_understood(&other)),
+            Some((_, Err(error))) => return Err(error),
+            None => {
                 let tried = client.nodes.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
                 return Err(Error::Unreachable { tried, why: connection.trouble() });
             }
@@ -124,13 +114,13 @@ impl Session {
 
     /// Closes it: everything that it holds is released at once.
     pub async fn close(self) -> Result<(), Error> {
+        let Inner { connection, client, id, .. } = &*self.inner;
         self.inner.end("it was closed");
-        let asked = self.inner.connection.ask(Request::Close { session: self.inner.id });
-        match timeout(self.inner.client.patience, asked).await {
-            Ok(Ok(_)) => Ok(()),
-            Ok(Err(error)) if error.kind() == Some(ProblemKind::NoSession) => Ok(()),
-            Ok(Err(error)) => Err(error),
-            Err(_) => Err(Error::SessionOver("nobody answered its end; it expires by itself".into())),
+        match ask_around(connection, &Request::Close { session: *id }, client.patience).await {
+            Some((_, Ok(_))) => Ok(()),
+            Some((_, Err(error))) if error.kind() == Some(ProblemKind::NoSession) => Ok(()),
+            Some((_, Err(error))) => Err(error),
+            None => Err(Error::SessionOver("nobody answered its end; it expires by itself".into())),
         }
     }
 }
@@ -200,6 +190,25 @@ fn end(state: &watch::Sender<State>, why: &str) {
         }
         was_valid
     });
+}
+
+/// Asks one node after the other until one answers, and says when that one was asked; nothing if none does in time.
+async fn ask_around(
+    connection: &Connection,
+    request: &Request,
+    patience: Duration,
+) -> Option<(Moment, Result<Reply, Error>)> {
+    let asking = async {
+        loop {
+            let sent = Moment::now();
+            match timeout(patience / 4, connection.ask(request.clone())).await {
+                Err(_) => connection.leave_node(),
+                Ok(Err(Error::Problem(problem))) if may_pass(&problem) => sleep(AGAIN).await,
+                Ok(answer) => return (sent, answer),
+            }
+        }
+    };
+    timeout(patience, asking).await.ok()
 }
 
 /// How much of the time to live is relied upon.
