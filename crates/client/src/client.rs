@@ -166,8 +166,10 @@ impl Client {
     ) -> Result<(&Endpoint, Bytes), Error> {
         self.check()?;
         let mut last = None;
+        // To look does no harm, so that one who stands still need not be waited for so long if there are others.
+        let patience = if method == Method::GET { self.patience / self.nodes.len() as u32 } else { self.patience };
         for node in self.nodes.iter() {
-            match http::bytes(&self.dialer, node, method.clone(), path, body.clone(), self.patience, longest).await {
+            match http::bytes(&self.dialer, node, method.clone(), path, body.clone(), patience, longest).await {
                 Err(error @ Error::Unreachable { .. }) => last = Some(error),
                 Err(Error::Problem(problem)) if is_of_this_node(&problem) => last = Some(Error::Problem(problem)),
                 answered => return answered.map(|answer| (node, answer)),

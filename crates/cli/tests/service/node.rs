@@ -152,6 +152,33 @@ fn a_command_is_stopped_when_the_lock_is_taken_away() {
 }
 
 #[test]
+fn what_makes_no_sense_is_refused_in_words() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    let refused = |arguments: &[&str], code: i32| {
+        let output = quorate(&node.address, arguments);
+        assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(refused(&["bench", "--duration", "0s"], 2).contains("nothing can be measured"));
+    assert!(refused(&["release", "free", "--force"], 1).contains("nobody holds free"));
+    let zeroth = std::process::Command::new(env!("CARGO_BIN_EXE_quorate")).args(["serve", "--node", "0"]).output();
+    assert_eq!(zeroth.unwrap().status.code(), Some(2));
+}
+
+/// One node of several stands still: whoever looks asks the next one.
+#[test]
+fn who_looks_does_not_wait_for_long_for_one_who_stands_still() {
+    let (directory, other) = (Directory::new(), Directory::new());
+    let (still, node) = (Served::start(directory.path(), &[]), Served::start(other.path(), &[]));
+    still.signal("STOP");
+    node.post("/v1/locks/a/acquire", r#"{"ttl": "60s", "label": "somebody"}"#);
+    let seen = stdout(&format!("{},{}", still.address, node.address), &["locks"]);
+    assert!(seen.contains("somebody"), "{seen}");
+    still.signal("CONT");
+}
+
+#[test]
 fn the_benchmark_finds_no_violation() {
     let directory = Directory::new();
     let node = Served::start(directory.path(), &[]);

@@ -19,7 +19,7 @@ use super::{
 use crate::access::Authorised;
 use crate::engine::Engine;
 use crate::machine::view::LockView;
-use crate::machine::{Acquire, Fence, Kind, Mode, Name, SessionId};
+use crate::machine::{Acquire, Fence, Kind, Mode, Name, Refusal, SessionId};
 use crate::service::{NewSession, Service, ServiceError};
 
 /// So many locks are listed, and so many waiters of each.
@@ -182,8 +182,14 @@ pub(super) async fn force<E: Engine>(
     Body(body): Body<ForceRelease>,
 ) -> Result<StatusCode, Failure> {
     let by = checked_words("by", body.by)?;
-    api.service.force(lock_name(name)?, by, soon()).await?;
-    Ok(StatusCode::NO_CONTENT)
+    match api.service.force(lock_name(name)?, by, soon()).await {
+        Ok(()) => Ok(StatusCode::NO_CONTENT),
+        Err(ServiceError::Refused(Refusal::NotHeld { name })) => {
+            Err(Problem::new(ProblemKind::NotHeld, format!("nobody holds {name}, so there is nothing to take away"))
+                .into())
+        }
+        Err(error) => Err(error.into()),
+    }
 }
 
 pub(super) async fn show<E: Engine>(api: Api<E>, Path(name): Path<String>) -> Result<Json<Lock>, Failure> {

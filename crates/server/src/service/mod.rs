@@ -42,7 +42,7 @@ pub enum ServiceError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// It cannot be had at once.
-    #[error("it is held by somebody else, and the request was not to wait")]
+    #[error("it is held by somebody else, or kept back for a while, and the request was not to wait")]
     Busy,
     /// It could not be had in time. The place in line was given up.
     #[error("it was not granted in time; the place in line was given up")]

@@ -99,6 +99,9 @@ impl Tally {
 }
 
 pub(crate) fn run(arguments: &Bench, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    if arguments.duration.duration().is_zero() {
+        return Err(Failure::Usage("--duration: in no time nothing can be measured; say --duration 5s".into()));
+    }
     let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
     let workloads = match arguments.workload {
         Some(workload) => vec![workload],

@@ -38,7 +38,7 @@ pub(crate) struct Serve {
     data: Option<PathBuf>,
 
     /// The number of this node within its cluster [default: 1]
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     node: Option<u64>,
 
     /// A member of the cluster that begins now, this node included; repeat for each
