@@ -18,7 +18,7 @@ use crate::command::service::dev::Dev;
 use crate::command::service::follow::{Observe, Watch};
 use crate::command::service::keys::Keys;
 use crate::command::service::lock::{Elect, Lock};
-use crate::command::service::look::{Locks, Release, Status};
+use crate::command::service::look::{Elections, Locks, Release, Status};
 use crate::command::service::member::Member;
 use crate::command::service::serve::Serve;
 
@@ -68,7 +68,9 @@ pub(crate) enum Command {
     Elect(Box<Elect>),
     /// Show locks: who holds them, since when, who waits
     Locks(Locks),
-    /// Take a lock away from whoever holds it
+    /// Show elections: who leads, what it says, how many wait
+    Elections(Elections),
+    /// Take a lock or leadership away from whoever has it
     Release(Release),
     /// Show how a node is, and who leads
     Status(Status),

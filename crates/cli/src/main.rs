@@ -40,6 +40,7 @@ fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
         Command::Lock(lock) => service::lock::run(*lock, terminal),
         Command::Elect(elect) => service::lock::run_elect(*elect, terminal),
         Command::Locks(locks) => service::look::locks(&locks, terminal),
+        Command::Elections(elections) => service::look::elections(&elections, terminal),
         Command::Release(release) => service::look::release(&release, terminal),
         Command::Status(status) => service::look::status(&status, terminal),
         Command::Observe(observe) => service::follow::observe(&observe, terminal),

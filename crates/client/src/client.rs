@@ -9,7 +9,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 
 use crate::contract::{
-    AddMember, DEFAULT_TTL, Election, ForceRelease, Lock, Locks, Member, Problem, ProblemKind, Status,
+    AddMember, DEFAULT_TTL, Election, Elections, ForceRelease, Lock, Locks, Member, Problem, ProblemKind, Status,
 };
 use crate::dial::{Dialer, Endpoint};
 use crate::feed::Feed;
@@ -17,7 +17,7 @@ use crate::session::Session;
 use crate::{Error, http};
 
 /// How long to look for a node that answers, unless told otherwise.
-const PATIENCE: Duration = Duration::from_secs(10);
+pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(10);
 
 /// How long a new member may take to catch up, and a backup to arrive.
 const LONG_PATIENCE: Duration = Duration::from_secs(360);
@@ -40,7 +40,7 @@ impl Client {
         if nodes.is_empty() {
             return Err(Error::Usage("there is no address to ask: give at least one".into()));
         }
-        Ok(Client { nodes: nodes.into(), dialer: Dialer::default(), patience: PATIENCE })
+        Ok(Client { nodes: nodes.into(), dialer: Dialer::default(), patience: DEFAULT_PATIENCE })
     }
 
     /// Encrypts, and speaks to nodes whose certificate is from an authority of which this is the certificate, in PEM.
@@ -93,10 +93,24 @@ impl Client {
         self.get(&format!("/v1/elections/{}", encoded(name))).await
     }
 
+    /// All elections in which somebody leads or waits.
+    pub async fn elections(&self) -> Result<Elections, Error> {
+        self.get("/v1/elections").await
+    }
+
     /// Takes a lock away from whoever holds it.
     pub async fn force(&self, name: &str, by: &str) -> Result<(), Error> {
+        self.take_away("locks", name, by).await
+    }
+
+    /// Takes the lead in an election away from whoever has it.
+    pub async fn force_resignation(&self, name: &str, by: &str) -> Result<(), Error> {
+        self.take_away("elections", name, by).await
+    }
+
+    async fn take_away(&self, kind: &str, name: &str, by: &str) -> Result<(), Error> {
         let body = ForceRelease { by: Some(by.into()) };
-        self.post(&format!("/v1/locks/{}/force", encoded(name)), &body).await
+        self.post(&format!("/v1/{kind}/{}/force", encoded(name)), &body).await
     }
 
     /// The members of the cluster.
@@ -198,7 +212,7 @@ pub(crate) fn encoded(name: &str) -> String {
 
 /// Who waits or holds, in the words of people: the process, if nothing better is said.
 fn default_label() -> String {
-    let user = std::env::var("USER").unwrap_or_else(|_| "somebody".into());
+    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody".into());
     let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "somewhere".into());
     format!("{user}@{}:{}", host.trim(), std::process::id())
 }

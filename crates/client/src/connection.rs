@@ -22,6 +22,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use crate::contract::stream::{Answer, Ask, LONGEST_FRAME, MOST_PENDING, PROTOCOL, Reply, Request, Trouble};
 use crate::contract::{Problem, ProblemKind};
 use crate::dial::{CONNECT_PATIENCE, Dialer, Endpoint, Wire};
+use crate::http::SILENT;
 use crate::{Client, Error};
 
 /// What a node that accepts no stream says about it is at most so long.
@@ -62,7 +63,7 @@ impl Connection {
     /// A stream to one of these nodes, for as long as anybody has a handle on it.
     pub(crate) fn start(client: &Client) -> Connection {
         let (asks, receiver) = mpsc::channel(MOST_PENDING);
-        let (tell, trouble) = watch::channel("no answer in time".to_string());
+        let (tell, trouble) = watch::channel(SILENT.to_string());
         let doubts = Arc::default();
         tokio::spawn(run(client.clone(), receiver, tell, Arc::clone(&doubts)));
         Connection { asks, trouble, doubts }
@@ -150,6 +151,7 @@ async fn run(client: Client, mut asks: mpsc::Receiver<Pending>, tell: watch::Sen
         next_node += 1;
         match connect(&client.dialer, node).await {
             Ok(stream) => {
+                tell.send_replace(SILENT.into());
                 let before = unanswered.answers;
                 tokio::select! {
                     ended = converse(stream, &mut asks, &mut unanswered) => if ended.is_none() { return },

@@ -191,7 +191,9 @@ mod tls {
 
         pub(super) async fn connect(&self, endpoint: &Endpoint, socket: TcpStream) -> Result<Box<dyn Wire>, String> {
             let name = ServerName::try_from(endpoint.host().to_string()).map_err(|error| error.to_string())?;
-            let stream = self.0.connect(name, socket).await.map_err(|error| error.to_string())?;
+            let stream = self.0.connect(name, socket).await.map_err(|error| {
+                format!("{error} (does the node encrypt, with a certificate of this CA? http://{endpoint} does not)")
+            })?;
             Ok(Box::new(stream))
         }
     }

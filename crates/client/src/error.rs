@@ -8,8 +8,8 @@ pub enum Error {
     /// The service says so.
     #[error(transparent)]
     Problem(#[from] Box<Problem>),
-    /// No node could be reached in time.
-    #[error("no node could be reached in time ({tried}): {why}")]
+    /// No node has answered in time.
+    #[error("no node has answered ({tried}): {why}")]
     Unreachable {
         /// Which ones.
         tried: String,

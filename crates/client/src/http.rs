@@ -18,6 +18,10 @@ use crate::dial::{Dialer, Endpoint};
 /// Answers are at most so long, unless they are asked for as bytes.
 pub(crate) const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
 
+/// Why a node that can be reached may not answer, and what to do.
+pub(crate) const SILENT: &str =
+    "no answer in time; is a majority of the members running? `quorate status` and /readyz of each node tell";
+
 /// Asks one node, and reads what it answers, whatever that is, up to a limit.
 pub(crate) async fn bytes(
     dialer: &Dialer,
@@ -33,7 +37,7 @@ pub(crate) async fn bytes(
         let collected = Limited::new(response.into_body(), longest).collect().await;
         collected.map(|body| body.to_bytes()).map_err(|error| unreachable(node, &error.to_string()))
     };
-    timeout(patience, asked).await.map_err(|_| unreachable(node, "no answer in time"))?
+    timeout(patience, asked).await.map_err(|_| unreachable(node, SILENT))?
 }
 
 /// A connection, for as long as this is kept.

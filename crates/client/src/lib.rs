@@ -45,7 +45,7 @@ mod http;
 mod session;
 
 #[cfg(feature = "client")]
-pub use client::{Client, NewSession};
+pub use client::{Client, DEFAULT_PATIENCE, NewSession};
 #[cfg(feature = "client")]
 pub use error::Error;
 #[cfg(feature = "client")]

@@ -66,6 +66,21 @@ impl Cluster {
 }
 
 #[test]
+fn without_a_majority_nobody_is_promised_anything_and_it_is_said_what_to_look_at() {
+    let mut cluster = Cluster::start(3);
+    cluster.leader();
+    cluster.kill(0);
+    cluster.kill(1);
+    let refused = quorate(&cluster.addresses[2], &["lock", "job", "--try", "--", "true"]);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert_eq!(refused.status.code(), Some(125), "{told}");
+    assert!(told.contains("is a majority of the members running?"), "{told}");
+    cluster.start_node(0);
+    cluster.leader();
+    assert!(quorate(&cluster.addresses[2], &["lock", "job", "--", "true"]).status.success());
+}
+
+#[test]
 fn a_grant_survives_the_loss_of_the_leader_and_any_node_answers() {
     let mut cluster = Cluster::start(3);
     let leader = cluster.leader();

@@ -43,9 +43,15 @@ fn everything_is_watched_and_whether_something_was_missed_is_said() {
     let (_, grant) = node.post("/v1/locks/job%2F1/acquire", r#"{"ttl": "60s"}"#);
     let event = watch.until(|event| event["name"] == "job/1");
     assert_eq!((&event["event"], &event["fence"]), (&"granted".into(), &grant["fence"]), "{event}");
+    assert_eq!(event["kind"], "lock");
     assert_eq!(event["index"], grant["fence"], "the number of the grant is that of the command");
     let session = other["session"].as_str().unwrap();
     let expected = format!("other  {session} has it, fence {}", other["fence"]);
+    while !others.line().ends_with(&expected) {}
+    let (_, won) = node.post("/v1/elections/job%2F1/campaign", r#"{"value": "me", "ttl": "60s"}"#);
+    let event = watch.until(|event| event["name"] == "job/1");
+    assert_eq!((&event["kind"], &event["fence"]), (&"election".into(), &won["fence"]), "no lock: {event}");
+    let expected = format!("election job/1  {} has it, fence {}", won["session"].as_str().unwrap(), won["fence"]);
     while !others.line().ends_with(&expected) {}
 
     let address = node.address.clone();

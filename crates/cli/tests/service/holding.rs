@@ -43,11 +43,11 @@ fn who_is_told_to_end_while_it_waits_leaves_the_line() {
 fn what_is_held_without_a_command_is_given_back_at_any_signal_and_at_the_end_of_input() {
     let directory = Directory::new();
     let node = Served::start(directory.path(), &[]);
-    for (verb, name) in [("lock", "job"), ("elect", "db")] {
+    for (verb, name, words) in [("lock", "job", "job is held"), ("elect", "db", "this process leads db")] {
         for (signal, code) in ENDS {
             let mut holding = start(&node, &[verb, name, "--ttl", "1h"]);
             let told = holding.line();
-            assert!(told.starts_with(&format!("{name} is held, fence ")), "{told}");
+            assert!(told.starts_with(&format!("{words}, fence ")), "{told}");
             holding.signal(signal);
             // Ctrl-C is how to end it.
             let code = if signal == "INT" { 0 } else { code };

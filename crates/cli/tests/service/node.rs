@@ -108,6 +108,26 @@ fn exit_codes_tell_busy_from_late_and_from_failed() {
 }
 
 #[test]
+fn elections_are_listed_and_the_lead_can_be_taken_away() {
+    let directory = Directory::new();
+    let node = Served::start(directory.path(), &[]);
+    assert!(stdout(&node.address, &["elections"]).contains("nobody leads or waits to lead"));
+    let campaign = r#"{"value": "10.0.0.1:5432", "label": "db1", "ttl": "60s"}"#;
+    let (_, won) = node.post("/v1/elections/db/campaign", campaign);
+    let expected = format!("db\n  db1 leads, fence {}: 10.0.0.1:5432", won["fence"]);
+    for arguments in [&["elections"][..], &["elections", "db"]] {
+        assert!(stdout(&node.address, arguments).starts_with(&expected), "{arguments:?}");
+    }
+    let listed: serde_json::Value =
+        serde_json::from_str(&stdout(&node.address, &["elections", "--json"])).expect("it is JSON");
+    assert_eq!((&listed["total"], &listed["elections"][0]["leader"]["fence"]), (&1.into(), &won["fence"]));
+    let no_lock = quorate(&node.address, &["release", "db", "--force"]);
+    assert_eq!(no_lock.status.code(), Some(1), "a lock of that name is something else");
+    stdout(&node.address, &["release", "db", "--election", "--force"]);
+    assert_eq!(node.get("/v1/elections/db").1["leader"], serde_json::Value::Null);
+}
+
+#[test]
 fn quiet_is_about_chatter_and_not_about_failures() {
     let directory = Directory::new();
     let node = Served::start(directory.path(), &[]);
@@ -162,6 +182,22 @@ fn what_makes_no_sense_is_refused_in_words() {
     };
     assert!(refused(&["bench", "--duration", "0s"], 2).contains("nothing can be measured"));
     assert!(refused(&["release", "free", "--force"], 1).contains("nobody holds free"));
+    let other = |arguments: &[&str]| {
+        let output = std::process::Command::new(env!("CARGO_BIN_EXE_quorate")).args(arguments).output().unwrap();
+        assert!(!output.status.success(), "{arguments:?}");
+        String::from_utf8_lossy(&output.stderr).into_owned()
+    };
+    assert!(other(&["dev", "--nodes", "2", "--port", "65535"]).contains("leaves no room"));
+    assert!(other(&["serve", "--listen", "localhost:7420"]).contains("as in 127.0.0.1:7420"));
+    let file = directory.path().join("a-file");
+    std::fs::write(&file, "").unwrap();
+    let file = file.to_str().unwrap();
+    assert!(other(&["serve", "--listen", "127.0.0.1:0", "--data", file]).contains("a-file cannot be used as a data"));
+    let tokens = "/no/such/tokens.toml";
+    let data = directory.path().join("other");
+    let data = data.to_str().unwrap();
+    let told = other(&["serve", "--listen", "127.0.0.1:0", "--data", data, "--tokens", tokens]);
+    assert!(told.contains("`quorate keys token` makes one"), "{told}");
     let zeroth = std::process::Command::new(env!("CARGO_BIN_EXE_quorate")).args(["serve", "--node", "0"]).output();
     assert_eq!(zeroth.unwrap().status.code(), Some(2));
 }

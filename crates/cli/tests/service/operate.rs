@@ -83,7 +83,7 @@ fn a_backup_begins_another_cluster_with_larger_fences() {
     let of_running = fails(1, "", &["backup", &path("other"), "--data", &path("old")]);
     assert!(of_running.contains("in use by another process"), "{of_running}");
     node.kill();
-    assert!(fails(1, &node.address, &["backup", &path("other")]).contains("no node could be reached"));
+    assert!(fails(1, &node.address, &["backup", &path("other")]).contains("no node has answered"));
     assert!(fails(1, "", &["backup", &path("other"), "--data", &path("nowhere")]).contains("no data directory"));
 
     let mut damaged = std::fs::read(&file).unwrap();

@@ -271,6 +271,16 @@ pub struct Election {
     pub waiting: u64,
 }
 
+/// All elections, or as many of them as fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Elections {
+    /// In the order of their names.
+    pub elections: Vec<Election>,
+    /// How many there are.
+    pub total: u64,
+}
+
 /// Somebody who leads.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -63,7 +63,7 @@ pub struct Token {
 #[derive(Debug, Error)]
 pub enum TokensError {
     /// It cannot be read or written.
-    #[error("the token file {} cannot be used: {error}", file.display())]
+    #[error("the token file {} cannot be used: {error} (`quorate keys token` makes one)", file.display())]
     File {
         /// Which file.
         file: PathBuf,

@@ -2,14 +2,16 @@
 
 use axum::Json;
 use axum::http::StatusCode;
-use quorate_client::contract::{Campaign, Election, Grant, LONGEST_VALUE, Leader, Problem, Proclaim, ReleaseLock};
+use quorate_client::contract::{
+    Campaign, Election, Elections, ForceRelease, Grant, LONGEST_VALUE, Leader, Problem, Proclaim, ReleaseLock,
+};
 
 use super::body::Body;
-use super::locks::{Asker, Wanted, obtain};
+use super::locks::{Asker, Wanted, listed, obtain, take_away};
 use super::path::Path;
 use super::{Api, Failure, election_name, session_id, soon};
 use crate::engine::Engine;
-use crate::machine::{Fence, Machine, Mode, Name};
+use crate::machine::{Fence, Kind, Machine, Mode, Name};
 
 fn checked_value(value: String) -> Result<Vec<u8>, Failure> {
     if value.len() > LONGEST_VALUE {
@@ -53,6 +55,23 @@ pub(super) async fn resign<E: Engine>(
     let session = session_id("session", &body.session)?;
     api.service.release(session, body.request.unwrap_or(0), election_name(name)?, None, soon()).await?;
     Ok(StatusCode::NO_CONTENT)
+}
+
+pub(super) async fn force<E: Engine>(
+    api: Api<E>,
+    Path(name): Path<String>,
+    Body(body): Body<ForceRelease>,
+) -> Result<StatusCode, Failure> {
+    take_away(&api, election_name(name)?, body).await
+}
+
+pub(super) async fn list<E: Engine>(api: Api<E>) -> Result<Json<Elections>, Failure> {
+    let service = api.service.reader()?;
+    service.catch_up(soon()).await?;
+    Ok(Json(service.look(|machine| {
+        let (names, total) = listed(machine, Kind::Election);
+        Elections { elections: names.iter().map(|name| shown(machine, name)).collect(), total }
+    })))
 }
 
 pub(super) async fn show<E: Engine>(api: Api<E>, Path(name): Path<String>) -> Result<Json<Election>, Failure> {

@@ -14,7 +14,7 @@ use super::elections::shown;
 use super::path::Path;
 use super::{Api, Failure, election_name, soon};
 use crate::engine::Engine;
-use crate::machine::{Departure, Event, Name};
+use crate::machine::{Departure, Event, Kind, Name};
 use crate::service::{Occurrence, Told};
 
 type Events = Pin<Box<dyn Stream<Item = Result<Sent, Infallible>> + Send>>;
@@ -113,28 +113,34 @@ fn described(event: &Event) -> (&'static str, Value) {
         Event::Ended { session, expired, label } => {
             ("session-ended", json!({ "session": session.to_string(), "expired": expired, "label": label }))
         }
-        Event::Queued { name, session } => ("queued", json!({ "name": name.text, "session": session.to_string() })),
+        Event::Queued { name, session } => ("queued", of(name, json!({ "session": session.to_string() }))),
         Event::Granted { name, session, fence, since_ms, .. } => {
-            let fence = fence.number();
-            let session = session.to_string();
-            ("granted", json!({ "name": name.text, "session": session, "fence": fence, "since_ms": since_ms }))
+            let (session, fence) = (session.to_string(), fence.number());
+            ("granted", of(name, json!({ "session": session, "fence": fence, "since_ms": since_ms })))
         }
         Event::Lost { name, session, fence, departure, since_ms } => {
             let (session, fence, why) = (session.to_string(), fence.number(), why(*departure));
-            let data =
-                json!({ "name": name.text, "session": session, "fence": fence, "since_ms": since_ms, "why": why });
-            ("lost", data)
+            ("lost", of(name, json!({ "session": session, "fence": fence, "since_ms": since_ms, "why": why })))
         }
         Event::Left { name, session, departure } => {
-            ("left", json!({ "name": name.text, "session": session.to_string(), "why": why(*departure) }))
+            ("left", of(name, json!({ "session": session.to_string(), "why": why(*departure) })))
         }
-        Event::Delayed { name, delay_ms, .. } => ("delayed", json!({ "name": name.text, "delay_ms": delay_ms })),
-        Event::Vacant { name } => ("vacant", json!({ "name": name.text })),
-        Event::Proclaimed { name, session, .. } => {
-            ("proclaimed", json!({ "name": name.text, "session": session.to_string() }))
-        }
-        Event::Forced { name, by } => ("forced", json!({ "name": name.text, "by": by })),
+        Event::Delayed { name, delay_ms, .. } => ("delayed", of(name, json!({ "delay_ms": delay_ms }))),
+        Event::Vacant { name } => ("vacant", of(name, json!({}))),
+        Event::Proclaimed { name, session, .. } => ("proclaimed", of(name, json!({ "session": session.to_string() }))),
+        Event::Forced { name, by } => ("forced", of(name, json!({ "by": by }))),
     }
+}
+
+/// What is said of a lock or an election, with its name and which of them it is.
+fn of(name: &Name, mut said: Value) -> Value {
+    let kind = match name.kind {
+        Kind::Lock => "lock",
+        Kind::Election => "election",
+    };
+    said["kind"] = json!(kind);
+    said["name"] = json!(name.text);
+    said
 }
 
 fn why(departure: Departure) -> &'static str {

@@ -19,7 +19,7 @@ use super::{
 use crate::access::Authorised;
 use crate::engine::Engine;
 use crate::machine::view::LockView;
-use crate::machine::{Acquire, Fence, Kind, Mode, Name, Refusal, SessionId};
+use crate::machine::{Acquire, Fence, Kind, Machine, Mode, Name, Refusal, SessionId};
 use crate::service::{NewSession, Service, ServiceError};
 
 /// So many locks are listed, and so many waiters of each.
@@ -181,8 +181,13 @@ pub(super) async fn force<E: Engine>(
     Path(name): Path<String>,
     Body(body): Body<ForceRelease>,
 ) -> Result<StatusCode, Failure> {
+    take_away(&api, lock_name(name)?, body).await
+}
+
+/// Takes a lock or leadership away from whoever has it.
+pub(super) async fn take_away<E: Engine>(api: &Api<E>, name: Name, body: ForceRelease) -> Result<StatusCode, Failure> {
     let by = checked_words("by", body.by)?;
-    match api.service.force(lock_name(name)?, by, soon()).await {
+    match api.service.force(name, by, soon()).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(ServiceError::Refused(Refusal::NotHeld { name })) => {
             Err(Problem::new(ProblemKind::NotHeld, format!("nobody holds {name}, so there is nothing to take away"))
@@ -202,13 +207,15 @@ pub(super) async fn show<E: Engine>(api: Api<E>, Path(name): Path<String>) -> Re
 pub(super) async fn list<E: Engine>(api: Api<E>) -> Result<Json<Locks>, Failure> {
     let service = api.service.reader()?;
     service.catch_up(soon()).await?;
-    let (names, total) = service.look(|machine| {
-        let locks = machine.names().filter(|name| name.kind == Kind::Lock);
-        let names: Vec<_> = locks.clone().take(MOST_LISTED).cloned().collect();
-        (names, locks.count() as u64)
-    });
+    let (names, total) = service.look(|machine| listed(machine, Kind::Lock));
     let locks = names.iter().map(|name| look_at(service, name)).collect();
     Ok(Json(Locks { locks, total }))
+}
+
+/// The names of the first locks or elections, and how many there are.
+pub(super) fn listed(machine: &Machine, kind: Kind) -> (Vec<Name>, u64) {
+    let names = machine.names().filter(|name| name.kind == kind);
+    (names.clone().take(MOST_LISTED).cloned().collect(), names.count() as u64)
 }
 
 fn look_at<E: Engine>(service: &Service<E>, name: &Name) -> Lock {

@@ -75,7 +75,11 @@ impl IntoResponse for Failure {
 }
 
 pub(super) async fn nothing_here(uri: Uri) -> Failure {
-    let detail = format!("there is nothing at {}: sessions, locks, elections, status are under /v1", uri.path());
+    let detail = format!(
+        "there is nothing at {}: sessions, locks, elections, status are under /v1; a / within a \
+                          name is written %2F",
+        uri.path()
+    );
     Problem::new(ProblemKind::NoSuchAddress, detail).into()
 }
 

@@ -11,8 +11,8 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use quorate_client::contract::{
-    AcquireLock, AddMember, Campaign, Digest, Election, ForceRelease, Grant, Lock, Locks, Member, OpenSession,
-    ProblemKind, Proclaim, ReleaseLock, Renewed, Session, Status,
+    AcquireLock, AddMember, Campaign, Digest, Election, Elections, ForceRelease, Grant, Lock, Locks, Member,
+    OpenSession, ProblemKind, Proclaim, ReleaseLock, Renewed, Session, Status,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
@@ -109,6 +109,8 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
         Route::new(post.clone(), "/v1/locks/{name}/force", "forceRelease",
             "Takes a lock away from all who hold it, for operators.", locks::force::<E>)
             .asks::<ForceRelease>(r#"{"by": "alice"}"#),
+        Route::new(get.clone(), "/v1/elections", "listElections", "The first thousand elections.",
+            elections::list::<E>).answers::<Elections>(200),
         Route::new(get.clone(), "/v1/elections/{name}", "showElection", "Who leads.", elections::show::<E>)
             .answers::<Election>(200),
         Route::new(post.clone(), "/v1/elections/{name}/campaign", "campaign",
@@ -119,6 +121,9 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
             .asks::<Proclaim>(r#"{"session": "75878f2a", "fence": 42, "value": "10.0.0.2:5432"}"#),
         Route::new(post.clone(), "/v1/elections/{name}/resign", "resign", "Steps down.", elections::resign::<E>)
             .asks::<ReleaseLock>(r#"{"session": "75878f2a"}"#),
+        Route::new(post.clone(), "/v1/elections/{name}/force", "forceResignation",
+            "Takes the lead away from whoever has it, for operators.", elections::force::<E>)
+            .asks::<ForceRelease>(r#"{"by": "alice"}"#),
         Route::new(get.clone(), "/v1/elections/{name}/observe", "observe",
             "The leader, now and whenever it changes.", events::observe::<E>)
             .tells(200, events, "Events `leader`, each with a `leader` like that of an election, or null."),

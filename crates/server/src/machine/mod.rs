@@ -12,6 +12,7 @@
 //! again, it finds what it was given, or hears that this is over, and changes nothing.
 
 mod answer;
+mod bytes;
 mod command;
 #[cfg(feature = "laboratory")]
 pub mod laboratory;
@@ -27,6 +28,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 pub use answer::{Departure, Event, Refusal, Response};
+pub use bytes::MOST_BYTES;
+use bytes::{bytes_of_place, replace};
 pub use command::{Acquire, Command, Fence, Kind, Mode, Name, SessionId};
 use lock::Lock;
 use requests::Requests;
@@ -37,11 +40,6 @@ pub const MOST_SESSIONS: usize = 1_000_000;
 pub const MOST_WAITERS: usize = 100_000;
 /// So many locks one session may hold or await.
 pub const MOST_PLACES: usize = 100_000;
-
-/// Names, labels and values may come to so many bytes in all, with 256 for each session and each place.
-pub const MOST_BYTES: u64 = 1 << 30;
-/// What a session or a place in a lock takes, besides what it is called and says.
-const OVERHEAD: usize = 256;
 
 /// When a command comes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -316,14 +314,15 @@ impl Machine {
     ) -> Result<Response, Refusal> {
         let session = self.sessions.get_mut(&id).ok_or(Refusal::NoSession(id))?;
         let held = self.locks.get(name).and_then(|lock| lock.holders.get(&id)).map(|holding| holding.fence);
-        if session.requests.has_forgotten(request) && held.is_some() && (fence.is_none() || fence == held) {
-            // Whether it was done is not known any more, unless it says what is to be given back. To say that it was
-            // done might leave the lock held for ever.
-            if fence.is_none() {
-                return Ok(Response::Over);
+        if session.requests.contains(request) {
+            // Of a request long past nobody knows whether it was done, and to say so might leave the lock held for
+            // ever. But if it says what to give back, and that is still held, it was not.
+            let is_known = !session.requests.has_forgotten(request) || held.is_none();
+            match fence {
+                Some(_) if !is_known && fence == held => {}
+                None if !is_known => return Ok(Response::Over),
+                Some(_) | None => return Ok(Response::Done),
             }
-        } else if session.requests.contains(request) {
-            return Ok(Response::Done);
         }
         session.requests.insert(request);
         if held.is_none() || fence.is_some() && fence != held {
@@ -460,12 +459,6 @@ impl Machine {
         }
     }
 
-    /// Takes so much more, if there is room for it.
-    fn grow(&mut self, more: usize) -> Result<(), Refusal> {
-        self.bytes = grown(self.bytes, more)?;
-        Ok(())
-    }
-
     /// A number that is the same for machines that have seen the same commands, and by all likelihood for no others.
     pub fn digest(&self) -> u64 {
         let bytes = postcard::to_allocvec(self).expect("a machine can be written down");
@@ -475,24 +468,6 @@ impl Machine {
 
 fn at_most(most: usize, there_are: usize, what: &str) -> Result<(), Refusal> {
     if there_are < most { Ok(()) } else { Err(Refusal::TooMany { what: what.into(), most: most as u64 }) }
-}
-
-fn grown(bytes: u64, more: usize) -> Result<u64, Refusal> {
-    let grown = bytes + more as u64;
-    let what = "bytes of names, labels and values";
-    if grown > MOST_BYTES { Err(Refusal::TooMany { what: what.into(), most: MOST_BYTES }) } else { Ok(grown) }
-}
-
-/// Puts one value in the place of another one, if there is room for it.
-fn replace(bytes: &mut u64, old: &mut Vec<u8>, new: &[u8]) -> Result<(), Refusal> {
-    let without = *bytes - old.len() as u64;
-    *bytes = if new.len() > old.len() { grown(without, new.len())? } else { without + new.len() as u64 };
-    *old = new.to_vec();
-    Ok(())
-}
-
-fn bytes_of_place(name: &Name, value: &[u8]) -> usize {
-    OVERHEAD + name.text.len() + value.len()
 }
 
 /// So many calls of a session are remembered that were given up before they had asked for anything.
@@ -506,10 +481,5 @@ impl Session {
             }
             self.given_up.push(call);
         }
-    }
-
-    /// What it takes, but for its places.
-    fn bytes(&self) -> usize {
-        OVERHEAD + self.label.len() + self.owner.len()
     }
 }

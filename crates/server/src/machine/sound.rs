@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use super::command::{Fence, Mode, Name, SessionId};
 use super::lock::Lock;
-use super::{Machine, Session, bytes_of_place};
+use super::{Machine, Session};
 
 /// There are no more commands than this, with room for all that a cluster can do in a year.
 const MOST_COMMANDS: u64 = 1 << 44;
@@ -21,17 +21,6 @@ impl Machine {
             && sessions()
             && locks()
             && self.bytes == self.count_bytes()
-    }
-
-    /// What all of it comes to, counted anew.
-    fn count_bytes(&self) -> u64 {
-        let of_lock = |(name, lock): (&Name, &Lock)| {
-            let held = lock.holders.values().map(|holding| &holding.value);
-            let awaited = lock.line.values().map(|waiting| &waiting.value);
-            held.chain(awaited).map(|value| bytes_of_place(name, value) as u64).sum::<u64>()
-        };
-        let sessions: u64 = self.sessions.values().map(|session| session.bytes() as u64).sum();
-        sessions + self.locks.iter().map(of_lock).sum::<u64>()
     }
 
     /// Whether a session has all the places that it believes to have.

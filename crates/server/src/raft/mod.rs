@@ -116,7 +116,8 @@ impl Replica {
     /// Starts a node on its data directory.
     pub async fn start(settings: Settings) -> Result<Replica, StartError> {
         let config = settings.check()?;
-        std::fs::create_dir_all(&settings.directory)?;
+        std::fs::create_dir_all(&settings.directory)
+            .map_err(|error| StartError::NoDirectory { directory: settings.directory.clone(), error })?;
         let identity = Arc::new(IdentityFile::open(&settings.directory, settings.node)?);
         let times = Arc::new(SyncTimes::default());
         let log = Log::open(&settings.directory.join(LOG), settings.node, times.clone())?;

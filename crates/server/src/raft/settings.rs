@@ -136,6 +136,14 @@ pub enum StartError {
     /// The disk does not work.
     #[error("the disk cannot be used: {0}")]
     Disk(#[from] io::Error),
+    /// There is no directory for the data, and none can be made.
+    #[error("{} cannot be used as a data directory: {error}", directory.display())]
+    NoDirectory {
+        /// Which.
+        directory: PathBuf,
+        /// Why not.
+        error: io::Error,
+    },
     /// Two processes would use one directory.
     #[error("{} is in use by another process: stop that, or choose another data directory", directory.display())]
     InUse {

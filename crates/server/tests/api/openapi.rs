@@ -65,7 +65,9 @@ fn prepare(node: &Served, operation: &Operation, name: &str) -> (String, Option<
     let session = node.session();
     let path = match operation.id() {
         "releaseLock" | "forceRelease" => format!("/v1/locks/{name}/acquire"),
-        "proclaim" | "resign" | "showElection" => format!("/v1/elections/{name}/campaign"),
+        "proclaim" | "resign" | "showElection" | "listElections" | "forceResignation" => {
+            format!("/v1/elections/{name}/campaign")
+        }
         "withdraw" | "showLock" | "listLocks" => {
             // Somebody else holds it, so the session waits.
             assert_eq!(node.post(&format!("/v1/locks/{name}/acquire"), r#"{"mode": "shared"}"#).status, 200);

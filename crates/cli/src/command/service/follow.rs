@@ -134,6 +134,7 @@ fn in_a_line(event: &Event) -> String {
     let text = |field: &str| harmless(data[field].as_str().unwrap_or_default());
     let span = |field: &str| in_words(data[field].as_u64().unwrap_or(0));
     let (name, session) = (styled(HEADING, &text("name")), text("session"));
+    let name = if data["kind"] == "election" { format!("election {name}") } else { name };
     let what = match event.kind.as_str() {
         "session-opened" => format!("session {session} is open, for {} without renewal", span("ttl_ms")),
         "session-ended" if data["expired"] == true => format!("session {session} has expired"),

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use clap::Args;
 use quorate_client::contract::{self, DEFAULT_TTL, ProblemKind, Span};
-use quorate_client::{Client, Error, Guard, LockRequest, Session};
+use quorate_client::{Client, DEFAULT_PATIENCE, Error, Guard, LockRequest, Session};
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
 use rustix::process::Signal;
@@ -22,8 +22,23 @@ const LOST: u8 = 123;
 const IN_VAIN: u8 = 124;
 const FAILED: u8 = 125;
 
+/// What a script has to know.
+const EXIT_CODES: &str = "QUORATE_FENCE and QUORATE_SESSION.
+
+Exit codes:
+  the command's own, or
+  122  somebody else holds it (--try)
+  123  it was lost while the command ran
+  124  it was not granted in time (--wait)
+  125  the service failed, or could not be reached
+  126  the command cannot be run
+  127  there is no such command";
+
 /// How long to wait for the answer to the end of a session: long enough for another node to take the lead.
 const FAREWELL: Duration = Duration::from_secs(5);
+
+/// Who does not want to wait is told after so long that nobody answers: long enough for another node to take the lead.
+const SHORT_PATIENCE: Duration = Duration::from_secs(3);
 
 /// What is common to locks and elections.
 #[derive(Args, Debug)]
@@ -58,12 +73,11 @@ pub(crate) struct Holding {
 
 /// Hold a lock while a command runs
 ///
-/// The command sees QUORATE_LOCK, QUORATE_FENCE and QUORATE_SESSION. Its exit code is returned; 122 means that the lock
-/// is held by somebody else (--try), 123 that it was lost while the command ran, 124 that it was not granted in time,
-/// 125 that the service failed. The command gets the signals that come while it runs; one that comes before, or where
-/// there is no command, gives up the lock or the place in line, and the exit code is 128 and its number (0 for Ctrl-C
-/// where there is none: that is how to end it).
+/// The command gets the signals that come while it runs; one that comes before, or where there is no command, gives up
+/// the lock or the place in line, and the exit code is 128 and its number (0 for Ctrl-C where there is none: that is
+/// how to end it).
 #[derive(Args, Debug)]
+#[command(after_help = format!("The command sees QUORATE_LOCK, {EXIT_CODES}"))]
 pub(crate) struct Lock {
     /// The lock's name
     name: String,
@@ -86,8 +100,9 @@ pub(crate) struct Lock {
 
 /// Lead while a command runs
 ///
-/// The command sees QUORATE_ELECTION, QUORATE_FENCE and QUORATE_SESSION. The exit codes are those of `quorate lock`.
+/// Signals are treated as by `quorate lock`.
 #[derive(Args, Debug)]
+#[command(after_help = format!("The command sees QUORATE_ELECTION, {EXIT_CODES}"))]
 pub(crate) struct Elect {
     /// The election's name
     name: String,
@@ -162,6 +177,11 @@ enum Held {
 async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Terminal) -> Result<u8, Error> {
     let Wanted { name, variable, holding, request } = wanted;
     let client = holding.endpoints.client()?;
+    let client = match (holding.try_once, holding.wait) {
+        (true, _) => client.patience(SHORT_PATIENCE),
+        (false, Some(wait)) => client.patience(wait.duration().clamp(SHORT_PATIENCE, DEFAULT_PATIENCE)),
+        (false, None) => client,
+    };
     let new = client.session().ttl(holding.ttl.duration());
     let new = match &holding.label {
         Some(label) => new.label(label.clone()),
@@ -178,9 +198,10 @@ async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Ter
         (false, Some(wait)) => request.wait(wait.duration()),
         (false, None) => request,
     };
+    let is_lock = variable == "QUORATE_LOCK";
     let acquired = tokio::select! {
         acquired = request.acquire() => acquired,
-        never = tell_who_is_ahead(&client, &session, &name, variable == "QUORATE_LOCK", terminal) => match never {},
+        never = tell_who_is_ahead(&client, &session, &name, is_lock, terminal) => match never {},
         signal = signals.next() => {
             leave(session, &name, terminal).await;
             return Ok(exit_code_of(signal));
@@ -195,7 +216,7 @@ async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Ter
         }
     };
     let held = if holding.command.is_empty() {
-        until_told(&guard, &mut signals, terminal).await
+        until_told(&guard, is_lock, &mut signals, terminal).await
     } else {
         run_command(&holding, variable, &session, &guard, &mut signals, terminal).await
     };
@@ -267,16 +288,14 @@ async fn run_command(
 }
 
 /// Holds until a signal, as of Ctrl-C, or the end of input, or the loss.
-async fn until_told(guard: &Guard, signals: &mut Signals, terminal: &mut Terminal) -> Held {
+async fn until_told(guard: &Guard, is_lock: bool, signals: &mut Signals, terminal: &mut Terminal) -> Held {
     let told = if terminal.is_json() {
         let held = serde_json::json!({ "name": guard.name(), "fence": guard.fence() });
         terminal.print(&format!("{held}\n"))
     } else {
-        terminal.print(&format!(
-            "{} is held, fence {}; Ctrl-C or the end of input gives it back\n",
-            guard.name(),
-            guard.fence()
-        ))
+        let (name, fence) = (guard.name(), guard.fence());
+        let how = if is_lock { format!("{name} is held") } else { format!("this process leads {name}") };
+        terminal.print(&format!("{how}, fence {fence}; Ctrl-C or the end of input gives it back\n"))
     };
     if told.is_err() {
         return Held::Until(FAILED);

@@ -1,9 +1,9 @@
-//! `quorate locks`, `quorate status`, `quorate release`: look, and interfere.
+//! `quorate locks`, `quorate elections`, `quorate status`, `quorate release`: look, and interfere.
 
 use std::process::ExitCode;
 
 use clap::Args;
-use quorate_client::contract::{Lock, Mode};
+use quorate_client::contract::{Election, Lock, Mode};
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::{DIM, HEADING, Terminal, styled};
 
@@ -19,6 +19,16 @@ pub(crate) struct Locks {
     endpoints: Endpoints,
 }
 
+/// Show elections: who leads, what it says, how many wait
+#[derive(Args, Debug)]
+pub(crate) struct Elections {
+    /// One election; by default all in which somebody leads or waits
+    name: Option<String>,
+
+    #[command(flatten)]
+    endpoints: Endpoints,
+}
+
 /// Show how a node is, and who leads
 #[derive(Args, Debug)]
 pub(crate) struct Status {
@@ -26,11 +36,15 @@ pub(crate) struct Status {
     endpoints: Endpoints,
 }
 
-/// Take a lock away from whoever holds it
+/// Take a lock or leadership away from whoever has it
 #[derive(Args, Debug)]
 pub(crate) struct Release {
     /// The lock's name
     name: String,
+
+    /// It is the name of an election
+    #[arg(long)]
+    election: bool,
 
     /// Really: its holder may be at work, and only a fence keeps it from doing harm
     #[arg(long, required = true)]
@@ -61,15 +75,58 @@ pub(crate) fn locks(arguments: &Locks, terminal: &mut Terminal) -> Result<ExitCo
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let mut text: String = locks.iter().map(shown).collect();
-    if text.is_empty() {
-        text = "nobody holds or awaits a lock\n".into();
-    }
-    if total > locks.len() as u64 {
-        text.push_str(&format!("… and {} more\n", total - locks.len() as u64));
-    }
-    terminal.print(&text)?;
+    terminal.print(&all("nobody holds or awaits a lock", locks.iter().map(shown), total))?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// Those that are shown, and how many are not.
+fn all(none: &str, shown: impl ExactSizeIterator<Item = String>, total: u64) -> String {
+    let more = total.saturating_sub(shown.len() as u64);
+    let mut text: String = shown.collect();
+    if text.is_empty() {
+        text = format!("{none}\n");
+    }
+    if more > 0 {
+        text.push_str(&format!("… and {more} more\n"));
+    }
+    text
+}
+
+pub(crate) fn elections(arguments: &Elections, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
+    let found = run_async(async {
+        match &arguments.name {
+            Some(name) => client.election(name).await.map(|election| (vec![election], 1)),
+            None => client.elections().await.map(|elections| (elections.elections, elections.total)),
+        }
+        .map_err(|error| failed(&error))
+    });
+    let (elections, total) = found?;
+    if terminal.is_json() {
+        match (&arguments.name, &elections[..]) {
+            (Some(_), [election]) => terminal.print_json(election)?,
+            _ => terminal.print_json(&serde_json::json!({ "elections": elections, "total": total }))?,
+        }
+        return Ok(ExitCode::SUCCESS);
+    }
+    terminal.print(&all("nobody leads or waits to lead", elections.iter().map(led), total))?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn led(election: &Election) -> String {
+    let mut text = format!("{}\n", styled(HEADING, &harmless(&election.name)));
+    match &election.leader {
+        None => text.push_str("  nobody leads\n"),
+        Some(leader) => {
+            let session = styled(DIM, &format!("session {}", leader.session));
+            let (label, value) = (harmless(&leader.label), harmless(&leader.value));
+            text.push_str(&format!("  {label} leads, fence {}: {value}  {session}\n", leader.fence));
+        }
+    }
+    if election.waiting > 0 {
+        text.push_str(&format!("  {} waiting\n", election.waiting));
+    }
+    text
 }
 
 fn shown(lock: &Lock) -> String {
@@ -127,11 +184,17 @@ pub(crate) fn release(arguments: &Release, terminal: &mut Terminal) -> Result<Ex
     debug_assert!(arguments.force, "it is required");
     let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
     let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "somebody".into());
-    run_async(async { client.force(&arguments.name, &by).await.map_err(|error| failed(&error)) })?;
+    let Release { name, election, .. } = arguments;
+    run_async(async {
+        let forced = if *election { client.force_resignation(name, &by).await } else { client.force(name, &by).await };
+        forced.map_err(|error| failed(&error))
+    })?;
     if terminal.is_json() {
-        terminal.print_json(&serde_json::json!({ "name": arguments.name, "released": true, "by": by }))?;
+        terminal.print_json(&serde_json::json!({ "name": name, "released": true, "by": by }))?;
+    } else if *election {
+        terminal.print(&format!("the lead of {name} was taken away from its leader\n"))?;
     } else {
-        terminal.print(&format!("{} was taken away from its holder\n", arguments.name))?;
+        terminal.print(&format!("{name} was taken away from its holder\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -30,7 +30,7 @@ pub(crate) struct Serve {
     config: Option<PathBuf>,
 
     /// Where to listen, for clients and for other nodes [default: 127.0.0.1:7420]
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
 
     /// Where to keep the data [default: quorate-data]
@@ -84,6 +84,10 @@ pub(crate) struct Serve {
     /// End when this process has ended, which started the node
     #[arg(long, value_name = "PID", hide = true)]
     with_parent: Option<u32>,
+}
+
+fn parse_listen(text: &str) -> Result<SocketAddr, String> {
+    text.parse().map_err(|_| "write an IP address and a port, as in 127.0.0.1:7420 or [::1]:7420".into())
 }
 
 pub(super) fn parse_member(text: &str) -> Result<(u64, String), String> {
@@ -191,7 +195,7 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
     // Listened to before anything is promised, so that a stop is always a clean one.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (node, directory) = (settings.node, settings.data.display().to_string());
-    let (tls, asks) = (settings.tls.clone(), settings.tokens.is_some());
+    let (tls, asks, joins) = (settings.tls.clone(), settings.tokens.is_some(), settings.joins);
     let running = Node::start(settings).await.map_err(|error| Failure::Failed(error.to_string()))?;
     let address = running.address();
     if terminal.is_json() {
@@ -199,6 +203,12 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
             "node": node, "address": address.to_string(), "data": directory, "tls": tls.is_some(), "tokens": asks,
         });
         terminal.print(&format!("{started}\n"))?;
+    } else if joins {
+        terminal.print(&format!(
+            "node {node} listens on {address}, with its data in {directory}; it serves once it is a member\n\n\
+             next   quorate member add {node}={address} --endpoints A-MEMBER:PORT   (unless it is one already)\n\n\
+             Ctrl-C stops it\n"
+        ))?;
     } else {
         let (how, curl) = match &tls {
             Some(TlsFiles { ca, .. }) => {

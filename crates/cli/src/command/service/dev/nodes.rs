@@ -54,7 +54,10 @@ impl Nodes {
         let file = data.join("addresses");
         let ports = match std::fs::read_to_string(&file) {
             Ok(text) => ports_of_before(&text, many, data)?,
-            Err(_) => (0..many).map(|number| if port == 0 { 0 } else { port.saturating_add(number) }).collect(),
+            Err(_) if port == 0 => vec![0; usize::from(many)],
+            Err(_) => (0..many).map(|number| port.checked_add(number)).collect::<Option<_>>().ok_or_else(|| {
+                Failure::Usage(format!("--port {port} leaves no room for {many} ports: the last one is {}", u16::MAX))
+            })?,
         };
         let mut listeners = Vec::new();
         for port in ports {
