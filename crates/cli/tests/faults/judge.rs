@@ -16,7 +16,7 @@ use crate::history::{Answer, Line, What};
 use crate::resource::Resource;
 
 /// How long to look for an order before giving up.
-const MOST_STEPS: usize = 3_000_000;
+const MOST_STEPS: usize = 30_000_000;
 
 /// One thing that somebody asked for, and all that came of it.
 #[derive(Clone, Debug)]
