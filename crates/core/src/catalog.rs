@@ -11,8 +11,8 @@ use crate::detector::{Detector, Heartbeat};
 use crate::election::{Bully, ChangRoberts, Election, Ring};
 use crate::id::Id;
 use crate::mutex::{
-    Central, Lamport, Maekawa, MaekawaDeadlockFree, Majority, Mutex, RicartAgrawala, RoucairolCarvalho, SuzukiKasami,
-    TokenRing,
+    Central, Lamport, Led, Maekawa, MaekawaDeadlockFree, Majority, Mutex, RicartAgrawala, RoucairolCarvalho,
+    SuzukiKasami, TokenRing,
 };
 use crate::setting::Group;
 
@@ -40,6 +40,8 @@ pub struct Entry {
     pub assumptions: Assumptions,
     /// What it promises while these hold.
     pub promises: &'static [Property],
+    /// How it survives crashes, if it does.
+    pub recovery: Option<Recovery>,
     /// What the literature says it costs.
     pub published: &'static [Published],
     /// What can be chosen.
@@ -66,6 +68,7 @@ impl Entry {
             paper: "",
             assumptions: Assumptions::RELIABLE,
             promises: &[],
+            recovery: None,
             published: &[],
             options: &[],
             coordinator: None,
@@ -84,6 +87,26 @@ impl Entry {
             Values::Integer { .. } => false,
         });
         self.promises.contains(&property) && !forfeited
+    }
+}
+
+/// How an algorithm survives crashes, where everybody is told of every crash and every return, after what was said
+/// before it, and of nothing else. What it promises without crashes it promises then, too, but for the order of
+/// requests.
+#[derive(Clone, Copy, Debug)]
+pub struct Recovery {
+    /// What it does when somebody has crashed, in one sentence.
+    pub summary: &'static str,
+    /// Over how many crashes its fences grow that not everybody has been told of yet. Any number, if none is said.
+    pub fenced_crashes: Option<u32>,
+    /// Whether an election beside it decides who leads.
+    pub elects: bool,
+}
+
+impl Recovery {
+    /// A recovery that survives any number of crashes by itself.
+    pub const fn new(summary: &'static str) -> Recovery {
+        Recovery { summary, fenced_crashes: None, elects: false }
     }
 }
 
@@ -371,6 +394,13 @@ pub trait Visitor {
     type Output;
     /// Visits a mutual exclusion algorithm.
     fn mutex<M: Mutex>(self) -> Self::Output;
+    /// Visits one in which somebody leads, if that makes a difference.
+    fn led<M: Led>(self) -> Self::Output
+    where
+        Self: Sized,
+    {
+        self.mutex::<M>()
+    }
     /// Visits an election.
     fn election<E: Election>(self) -> Self::Output;
     /// Visits a failure detector.
@@ -408,8 +438,8 @@ macro_rules! catalog {
 }
 
 catalog! {
-    mutex Mutex:
-        Central TokenRing SuzukiKasami Lamport RicartAgrawala RoucairolCarvalho Maekawa MaekawaDeadlockFree Majority;
+    led Mutex: Central TokenRing SuzukiKasami;
+    mutex Mutex: Lamport RicartAgrawala RoucairolCarvalho Maekawa MaekawaDeadlockFree Majority;
     election Election: ChangRoberts Bully Ring;
     detector Detector: Heartbeat;
 }

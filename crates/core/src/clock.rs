@@ -89,15 +89,49 @@ impl core::error::Error for NumberTooLarge {}
 ///
 /// It moves at the events an algorithm names (requests, releases) and takes the maximum on receipt. A tick at *every*
 /// event is correct too, orders nothing more that matters here, and multiplies the states to explore.
+///
+/// **Crashes.** A process whose clock comes to another [block](LamportClock::BLOCK) of numbers saves the end of that
+/// block before anybody hears of it; its next life [goes on](LamportClock::reborn) from there. So no number is used
+/// twice, and none is smaller than one of a former life, for one save in a thousand numbers. Who survives another may
+/// [move on](LamportClock::reach) to another era, past whatever numbers the other has taken with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LamportClock {
     highest: Number,
 }
 
 impl LamportClock {
-    /// A clock that already shows something.
-    pub const fn showing(highest: Number) -> LamportClock {
-        LamportClock { highest }
+    /// How many numbers one save is for.
+    pub const BLOCK: u64 = 1 << 10;
+    /// How many numbers an era has: more than anybody uses up without being heard of.
+    pub const ERA: u64 = 1 << 24;
+
+    /// The clock of a life that begins with what the one before had saved.
+    pub fn reborn(saved: Option<Number>) -> LamportClock {
+        LamportClock { highest: saved.unwrap_or_default() }
+    }
+
+    /// The end of the block of numbers that it is in: what to save when a life begins.
+    pub fn end_of_block(&self) -> Number {
+        let end = (self.highest.0 / LamportClock::BLOCK + 1) * LamportClock::BLOCK;
+        Number(end.min(Number::LARGEST_RECEIVED))
+    }
+
+    /// What to save, first of all, if it has come to another block since it showed `before`.
+    pub fn begun_since(&self, before: Number) -> Option<Number> {
+        (self.highest.0 / LamportClock::BLOCK > before.0 / LamportClock::BLOCK).then(|| self.end_of_block())
+    }
+
+    /// In which era it is.
+    pub const fn era(&self) -> u64 {
+        self.highest.0 / LamportClock::ERA
+    }
+
+    /// Moves on to this era, if it has not come there yet, and others would accept its numbers: there are 16,384 eras.
+    pub fn reach(&mut self, era: u64) {
+        let beginning = era.saturating_mul(LamportClock::ERA);
+        if beginning <= Number::LARGEST_RECEIVED {
+            self.observe(Number(beginning));
+        }
     }
 
     /// Moves on, and shows the new number: larger than all seen so far.
@@ -139,6 +173,46 @@ impl fmt::Debug for Timestamp {
     }
 }
 
+/// The time in which one process serves the others: counts the grants, or has made the token that counts the entries.
+///
+/// Who begins one takes a number that is its own, so that no two begin the same, whatever they believe of each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(try_from = "u32", into = "u32")]
+pub struct Epoch(u32);
+
+impl Epoch {
+    /// The one in which everything begins, and which nobody has to begin.
+    pub const FIRST: Epoch = Epoch(0);
+    /// There is none after this.
+    pub const LAST: Epoch = Epoch((1 << Fence::EPOCH_BITS) - 1);
+
+    /// The first epoch after this one that is `me`'s to begin, in a group of `n`; nothing when all are used up.
+    pub fn next_of(self, me: Id, n: u32) -> Option<Epoch> {
+        let (me, n) = (me.number() % n, n);
+        let ahead = (me + n - (self.0 + 1) % n) % n;
+        Some(Epoch(self.0 + 1 + ahead)).filter(|&next| next <= Epoch::LAST)
+    }
+
+    /// Its number.
+    pub const fn get(self) -> u32 {
+        self.0
+    }
+}
+
+impl From<Epoch> for u32 {
+    fn from(epoch: Epoch) -> u32 {
+        epoch.0
+    }
+}
+
+impl TryFrom<u32> for Epoch {
+    type Error = NumberTooLarge;
+
+    fn try_from(number: u32) -> Result<Epoch, NumberTooLarge> {
+        if number <= Epoch::LAST.0 { Ok(Epoch(number)) } else { Err(NumberTooLarge(number.into())) }
+    }
+}
+
 /// The number of an entry: strictly larger than that of any earlier entry to the same resource.
 ///
 /// One integer below 2^53, so that every language's JSON keeps it exactly. It is made in one of two ways: from a
@@ -151,6 +225,7 @@ impl Fence {
     const BITS: u32 = 53;
     const ID_BITS: u32 = 14;
     const NUMBER_BITS: u32 = Fence::BITS - Fence::ID_BITS;
+    const EPOCH_BITS: u32 = Fence::BITS - Fence::NUMBER_BITS;
     /// The largest group whose ids fit.
     pub const MOST_PROCESSES: u32 = (1 << Fence::ID_BITS) - 1;
 
@@ -161,9 +236,9 @@ impl Fence {
     }
 
     /// The `count`-th entry of an epoch.
-    pub fn counted(epoch: u64, count: Number) -> Fence {
-        assert!(epoch < 1 << Fence::ID_BITS && count.0 < 1 << Fence::NUMBER_BITS, "epochs and counts are limited");
-        Fence(epoch << Fence::NUMBER_BITS | count.0)
+    pub fn counted(epoch: Epoch, count: Number) -> Fence {
+        assert!(count.0 < 1 << Fence::NUMBER_BITS, "received numbers are limited, so a count never gets here");
+        Fence(u64::from(epoch.0) << Fence::NUMBER_BITS | count.0)
     }
 
     /// The integer to give to the resource.

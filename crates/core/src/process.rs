@@ -164,6 +164,11 @@ impl<M: Clone, O, T, S> EffectList<M, O, T, S> {
         EffectList { me, effects: Vec::new(), to_self: VecDeque::new() }
     }
 
+    /// Whose effects they are.
+    pub fn me(&self) -> Id {
+        self.me
+    }
+
     /// Uses this list for another process, so that a driver of many needs only one. It must have been emptied.
     pub fn reset(&mut self, me: Id) {
         debug_assert!(self.effects.is_empty() && self.to_self.is_empty(), "effects of another process were left");
@@ -201,6 +206,11 @@ impl<M: Clone, O, T, S> EffectList<M, O, T, S> {
         self.effects.push(Effect::Save(stable));
     }
 
+    /// Keeps something through any crash from here on, before all but the first `since` effects.
+    pub fn save_before(&mut self, since: usize, stable: S) {
+        self.effects.insert(since, Effect::Save(stable));
+    }
+
     /// Tells the application.
     pub fn output(&mut self, output: O) {
         self.effects.push(Effect::Output(output));
@@ -214,6 +224,28 @@ impl<M: Clone, O, T, S> EffectList<M, O, T, S> {
     /// Reports what the application should not have asked.
     pub fn misused(&mut self, why: &'static str) {
         self.effects.push(Effect::Unexpected { from: None, why });
+    }
+
+    /// Takes over what a process within this one wants done: its messages and timers in the words of this one, what it
+    /// saves and tells as this one sees fit.
+    pub fn adopt<M2: Clone, O2, T2, S2>(
+        &mut self,
+        inner: &mut EffectList<M2, O2, T2, S2>,
+        message: impl Fn(M2) -> M,
+        timer: impl Fn(T2) -> T,
+        mut save: impl FnMut(&mut Self, S2),
+        mut output: impl FnMut(&mut Self, O2),
+    ) {
+        for effect in inner.drain() {
+            match effect {
+                Effect::Send { to, message: said } => self.send(to, message(said)),
+                Effect::SetTimer { timer: set, after } => self.set_timer(timer(set), after),
+                Effect::CancelTimer(cancelled) => self.cancel_timer(timer(cancelled)),
+                Effect::Save(stable) => save(self, stable),
+                Effect::Output(told) => output(self, told),
+                Effect::Unexpected { from, why } => self.effects.push(Effect::Unexpected { from, why }),
+            }
+        }
     }
 
     /// How many effects there are so far.

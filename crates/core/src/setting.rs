@@ -31,6 +31,12 @@ impl Setting {
     pub fn n(&self) -> u32 {
         self.group.n
     }
+
+    /// The same process of the same group, with other options: for another algorithm beside this one.
+    #[must_use]
+    pub fn with_options(&self, options: Options) -> Setting {
+        Setting { me: self.me, group: Arc::new(Group { options, ..Group::clone(&self.group) }) }
+    }
 }
 
 /// What every process of a group knows alike.
@@ -48,6 +54,8 @@ pub struct Group {
     pub voting_sets: VotingSets,
     /// Whether entries are counted.
     pub counting: Counting,
+    /// Whether everybody is told of every crash and every return, so that who comes back can ask what it has promised.
+    pub recovers: bool,
 }
 
 /// What processes may take for granted about time.
@@ -77,9 +85,15 @@ impl Group {
             Some(_) | None => SetsKind::Grid,
         };
         let voting_sets = VotingSets::new(kind, n).ok_or_else(|| SettingError::Refused(VotingSets::why_no_plane(n)))?;
-        let group = Group { n, delay_bound, timing, options, voting_sets, counting: Counting::Up };
+        let group = Group { n, delay_bound, timing, options, voting_sets, counting: Counting::Up, recovers: false };
         (entry.check)(&group).map_err(SettingError::Refused)?;
         Ok(Arc::new(group))
+    }
+
+    /// The same group, in which everybody is told of every crash and every return.
+    #[must_use]
+    pub fn recovering(&self) -> Arc<Group> {
+        Arc::new(Group { recovers: true, ..self.clone() })
     }
 
     /// The same group, in which entries are not counted.

@@ -4,7 +4,7 @@ use proptest::collection::vec;
 use proptest::prelude::{Just, Strategy, any, prop_assert, prop_assert_eq, prop_oneof, proptest};
 use proptest::sample::{Index, select};
 use quorate_core::clock::Fence;
-use quorate_core::id::Id;
+use quorate_core::id::{Id, IdSet};
 use quorate_core::mutex::voting_set::{SetsKind, VotingSets, check_sets};
 
 /// Up to here all sets are written out.
@@ -220,4 +220,52 @@ proptest! {
         let conditions = check_sets(&sets);
         prop_assert_eq!((conditions.own, conditions.meet), (own, meet));
     }
+}
+
+/// The living part of what who knows of fewer crashes has asked, and what who knows of more asks, as sets of bits.
+fn bits(ids: impl IntoIterator<Item = Id>) -> u32 {
+    ids.into_iter().fold(0, |bits, id| bits | 1 << id.index())
+}
+
+/// All sets of at most so many of these.
+fn some_of(n: u32, most: u32) -> impl Iterator<Item = u32> {
+    (0u32..1 << n).filter(move |set| set.count_ones() <= most)
+}
+
+#[test]
+fn whatever_two_know_of_up_to_three_crashes_their_sets_meet_in_somebody_alive() {
+    for n in 1..=25u32 {
+        for kind in SetsKind::ALL {
+            let Some(sets) = VotingSets::new(kind, n) else { continue };
+            let dead_of = |set: u32| Id::all(n).filter(move |id| set >> id.index() & 1 == 1).collect::<IdSet>();
+            for dead in some_of(n, 3.min(n - 1)) {
+                let living: Vec<Id> = Id::all(n).filter(|id| dead >> id.index() & 1 == 0).collect();
+                let of = |known: u32| -> Vec<u32> {
+                    let known = dead_of(known);
+                    living.iter().map(|&id| bits(sets.of_living(id, &known).iter())).collect()
+                };
+                let knowing_all = of(dead);
+                for fewer in (0..=dead).filter(|fewer| fewer & !dead == 0) {
+                    for asked in of(fewer) {
+                        assert!(
+                            knowing_all.iter().all(|needed| needed & asked & !dead != 0),
+                            "n = {n}, {kind:?}, dead {dead:b}, known before {fewer:b}"
+                        );
+                    }
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn sets_that_are_made_anew_of_the_living_can_miss_those_of_before() {
+    let (before, after) = (VotingSets::new(SetsKind::Grid, 10).unwrap(), VotingSets::new(SetsKind::Grid, 9).unwrap());
+    let missed = Id::all(10).any(|dead| {
+        let living: Vec<Id> = dead.others(10).collect();
+        let anew = |place: usize| bits(after.of(Id::at(place)).into_iter().map(|id| living[id.index()]));
+        let old = |id: Id| bits(before.of(id)) & !(1 << dead.index());
+        (0..9).any(|place| living.iter().any(|&other| anew(place) & old(other) == 0))
+    });
+    assert!(missed, "then there would be no need for anything else");
 }

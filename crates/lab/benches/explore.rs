@@ -66,6 +66,7 @@ fn plain() -> f64 {
         order: Order::Any,
         delay_bound: None,
         detector: false,
+        sessions: false,
         stamped_pokes: true,
         times: Times::AtMost(1),
         coordinator: None,

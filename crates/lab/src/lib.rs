@@ -40,6 +40,7 @@ pub mod network;
 pub mod observer;
 pub mod property;
 pub mod random;
+pub mod recovery;
 pub mod report;
 pub mod scenario;
 pub mod simulate;

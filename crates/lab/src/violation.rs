@@ -266,7 +266,7 @@ impl Scene {
                 }
                 Effect::Unexpected { why, .. } => unreachable!("messages are delivered as they were sent: {why}"),
                 // No timer runs out before the answers are there, and a voter that forgets has saved nothing.
-                Effect::SetTimer { .. } | Effect::CancelTimer(_) | Effect::Save(()) => {}
+                Effect::SetTimer { .. } | Effect::CancelTimer(_) | Effect::Save(_) => {}
             }
         }
     }

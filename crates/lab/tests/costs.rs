@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use quorate_core::clock::{Fence, Number};
+use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::process::Ticks;
 use quorate_core::trace::{Record, What};
@@ -70,9 +70,9 @@ fn a_contended_server() {
     assert_eq!(costs.sync_delay, always(2.0));
     // Three entries after the first, in 9 δ; and a round takes 1 inside and 2 to hand over.
     assert_eq!((costs.throughput, costs.throughput_predicted), (Some(1.0 / 3.0), Some(1.0 / 3.0)));
-    // A byte for the kind, and one for the count of a grant.
-    assert_eq!(costs.bytes, 4 * (1 + 2 + 1));
-    assert_eq!(costs.bytes_per_message, Some(Summary { mean: 16.0 / 12.0, p50: 1.0, p99: 2.0, max: 2.0 }));
+    // A byte for the kind, one for the epoch, and one for the count of a grant.
+    assert_eq!(costs.bytes, 4 * (2 + 3 + 2));
+    assert_eq!(costs.bytes_per_message, Some(Summary { mean: 28.0 / 12.0, p50: 2.0, p99: 3.0, max: 3.0 }));
 }
 
 #[test]
@@ -108,7 +108,7 @@ fn a_token_on_its_way() {
     assert_eq!((costs.entries, costs.messages, report.outcome.end), (1, 3, 3 * DELTA));
     assert_eq!((costs.client_delay, costs.messages_of_exit), (always(2.0), always(1.0)));
     assert_eq!((costs.throughput, costs.throughput_predicted), (None, None), "one entry has no rate");
-    assert_eq!(costs.bytes, 6);
+    assert_eq!(costs.bytes, 9);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn bill(records: &[(Ticks, u32, What)]) -> CostReport {
     costs.report()
 }
 
-const ENTERED: fn() -> What = || What::Entered { fence: Fence::counted(0, Number::ZERO) };
+const ENTERED: fn() -> What = || What::Entered { fence: Fence::counted(Epoch::FIRST, Number::ZERO) };
 
 #[test]
 fn a_request_taken_back_has_no_delay() {

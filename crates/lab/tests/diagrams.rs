@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 use proptest::test_runner::RngSeed;
-use quorate_core::clock::{Fence, Number};
+use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::trace::{Label, Opinion, Record, What};
 use quorate_lab::application::{ClientPlan, Workload};
@@ -164,7 +164,7 @@ fn what() -> impl Strategy<Value = What> {
             What::Wanted,
             What::Withdrew,
             What::Withdrawn,
-            What::Entered { fence: Fence::counted(0, Number::ZERO) },
+            What::Entered { fence: Fence::counted(Epoch::FIRST, Number::ZERO) },
             What::Leaving,
             What::Exited,
             What::Called,

@@ -288,7 +288,7 @@ fn what_cannot_be_explored_is_refused_with_a_sentence() {
         (refuse("none", default()), "unknown algorithm `none`"),
         (refuse("bully", bounds(Bounds { pokes: 1, ..Bounds::default() })), "pokes are messages of applications"),
         (refuse("bully", bounds(Bounds { withdrawals: 1, ..Bounds::default() })), "withdrawals are for"),
-        (refuse("lamport", bounds(Bounds { losses: 16, ..Bounds::default() })), "losses = 16: at most 15"),
+        (refuse("lamport", bounds(Bounds { losses: 16, ..Bounds::default() })), "losses = 16: at most 7"),
         (refuse("bully", Exploration { goals: Some(vec![Goal::Fencing]), ..default() }), "fencing is not asked of"),
         (refuse("bully", Exploration { goals: Some(Vec::new()), ..default() }), "nothing is asked"),
         (refuse("bully", Exploration { delay_bound: 0, ..default() }), "a delay bound of 0 ticks"),

@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use quorate_core::catalog::{Entry, Family};
-use quorate_core::clock::{Fence, Number};
+use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::election::{self, Election};
 use quorate_core::id::Id;
 use quorate_core::mutex::{Central, Input, Mutex, Output};
@@ -83,7 +83,7 @@ impl Process for Reborn {
         match event {
             Event::Start { saved, .. } => self.greeted = saved.is_some(),
             Event::Input(Input::Enter) if self.greeted => {
-                effects.output(Output::Entered { fence: Fence::counted(0, Number::ZERO) });
+                effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, Number::ZERO) });
             }
             Event::Input(Input::Enter) => effects.send(self.other, Hello),
             Event::Receive { .. } => effects.save(()),
@@ -114,6 +114,7 @@ fn news_of_a_return_does_not_come_after_news_of_the_next_crash() {
         order: Order::Any,
         delay_bound: None,
         detector: true,
+        sessions: false,
         stamped_pokes: true,
         times: Times::AtMost(1),
         coordinator: None,

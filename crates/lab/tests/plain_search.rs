@@ -8,17 +8,18 @@ use std::collections::{BTreeSet, HashSet};
 
 use quorate_core::catalog::{self, Entry, Family, Property, Visitor};
 use quorate_core::detector::Detector;
-use quorate_core::election::Election;
+use quorate_core::election::{Election, Ring};
 use quorate_core::id::Id;
-use quorate_core::mutex::Mutex;
+use quorate_core::mutex::{Led, Mutex};
 use quorate_core::process::Process;
 use quorate_core::setting::{Group, Options, Timing};
-use quorate_core::stack::Withdrawable;
+use quorate_core::stack::{Elected, Rejoining, Withdrawable};
 use quorate_core::trace::{Record, Recorded};
 use quorate_lab::explore::goal::Goal;
 use quorate_lab::explore::{DEFAULT_TIMEOUTS, Exploration, Findings};
 use quorate_lab::network::Order;
 use quorate_lab::property::Monitor;
+use quorate_lab::recovery::Beside;
 use quorate_lab::stage::host::Company;
 use quorate_lab::stage::wish::{Caller, Client, Free, Listener, Times};
 use quorate_lab::stage::{Bounds, Choice, Rules, Stage};
@@ -43,7 +44,16 @@ struct Plain<'a> {
 impl Visitor for Plain<'_> {
     type Output = Searched;
     fn mutex<M: Mutex>(self) -> Searched {
+        if self.exploration.recovery.is_some() {
+            return self.search::<_, Client>(&M::ENTRY, Withdrawable::<Rejoining<M>>::new);
+        }
         self.search::<_, Client>(&M::ENTRY, Withdrawable::<M>::new)
+    }
+    fn led<M: Led>(self) -> Searched {
+        if self.exploration.recovery.is_some() {
+            return self.search::<_, Client>(&M::ENTRY, Withdrawable::<Rejoining<Elected<Ring, M>>>::new);
+        }
+        self.mutex::<M>()
     }
     fn election<E: Election>(self) -> Searched {
         self.search::<_, Caller>(&E::ENTRY, E::new)
@@ -55,12 +65,14 @@ impl Visitor for Plain<'_> {
 
 impl Plain<'_> {
     fn rules(&self, entry: &Entry) -> Rules {
-        let Exploration { bounds, times, order, absent, detector, delay_bound, .. } = self.exploration.clone();
-        let timed = self.timing(entry) == Timing::Synchronous;
+        let Exploration { bounds, times, order, absent, detector, delay_bound, recovery, .. } =
+            self.exploration.clone();
+        let (timed, recovery) = (self.timing(entry) == Timing::Synchronous, recovery.is_some());
         Rules {
-            order: order.unwrap_or(if entry.assumptions.fifo { Order::Fifo } else { Order::Any }),
-            delay_bound: timed.then_some(delay_bound),
-            detector: detector.unwrap_or(entry.assumptions.detector),
+            order: order.unwrap_or(if entry.assumptions.fifo || recovery { Order::Fifo } else { Order::Any }),
+            delay_bound: (timed && !recovery).then_some(delay_bound),
+            detector: detector.unwrap_or(entry.assumptions.detector || recovery),
+            sessions: recovery,
             stamped_pokes: !self.exploration.unstamped_pokes,
             times,
             coordinator: entry.coordinator,
@@ -86,6 +98,7 @@ impl Plain<'_> {
         let options = self.exploration.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options = Options::new(entry, options).expect("the options are right");
         let group = Group::new(entry, self.exploration.n, self.exploration.delay_bound, self.timing(entry), options);
+        let group = if self.exploration.recovery.is_some() { group.map(|group| group.recovering()) } else { group };
         let rules = self.rules(entry);
         let company = Company { group: group.expect("the group is right"), create, timed: rules.delay_bound.is_some() };
         let (stage, records) = Stage::<P, A>::new(company, rules);
@@ -152,9 +165,13 @@ where
 {
     let letters = stage.letters();
     let is_first = |place: usize| !letters[..place].iter().any(|(_, other)| *other == letters[place].1);
-    let choices = stage.choices().into_iter().filter(|choice| match *choice {
+    let is_distinct = |choice: &Choice<P>| match *choice {
         Choice::Deliver { place, .. } | Choice::Lose(place) => is_first(place),
         _ => true,
+    };
+    let choices = stage.choices().into_iter().filter(|choice| match choice {
+        Choice::CutShort(choice, _) => is_distinct(choice),
+        choice => is_distinct(choice),
     });
     choices.collect()
 }
@@ -227,6 +244,40 @@ fn mutual_exclusion_between_two_with_every_kind_of_fault() {
             }
         }
     }
+}
+
+#[test]
+fn mutual_exclusion_in_sessions() {
+    let none = Bounds::default();
+    for bounds in [
+        none,
+        Bounds { crashes: 1, ..none },
+        Bounds { crashes: 1, restarts: 1, ..none },
+        Bounds { crashes: 2, restarts: 1, ..none },
+        Bounds { suspicions: 1, ..none },
+        Bounds { crashes: 1, suspicions: 1, ..none },
+        Bounds { suspicions: 2, ..none },
+    ] {
+        for algorithm in [
+            "central",
+            "token-ring",
+            "suzuki-kasami",
+            "ricart-agrawala",
+            "lamport",
+            "roucairol-carvalho",
+            "maekawa-deadlock-free",
+        ] {
+            for goal in MUTEX_GOALS {
+                assert_same(algorithm, goal, &Exploration { recovery: Some(Beside::Ring), ..within(2, bounds) });
+            }
+        }
+    }
+    let crash = Bounds { crashes: 1, ..none };
+    assert_same(
+        "ricart-agrawala",
+        Goal::MutualExclusion,
+        &Exploration { recovery: Some(Beside::Ring), ..within(3, crash) },
+    );
 }
 
 #[test]

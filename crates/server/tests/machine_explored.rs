@@ -20,8 +20,16 @@ use quorate_lab::stage::wish::Times;
 use quorate_lab::time::DELTA;
 use quorate_server::machine::laboratory::LockService;
 
-const NO_FAULTS: Bounds =
-    Bounds { pokes: 0, crashes: 0, restarts: 0, losses: 0, duplicates: 0, withdrawals: 0, timeouts: None };
+const NO_FAULTS: Bounds = Bounds {
+    pokes: 0,
+    crashes: 0,
+    restarts: 0,
+    losses: 0,
+    duplicates: 0,
+    withdrawals: 0,
+    suspicions: 0,
+    timeouts: None,
+};
 const SAFETY: [Goal; 2] = [Goal::MutualExclusion, Goal::Fencing];
 
 fn options(given: &[(&str, &str)]) -> Vec<(String, String)> {

@@ -44,6 +44,10 @@ fn in_full(entry: &Entry) -> String {
     let promises: Vec<_> = entry.promises.iter().map(|property| property.name()).collect();
     let _ = writeln!(text, "assumes   {}", entry.assumptions.words().join(", "));
     let _ = writeln!(text, "promises  {}", promises.join(", "));
+    if let Some(recovery) = &entry.recovery {
+        let election = if recovery.elects { " (with an election beside it)" } else { "" };
+        let _ = writeln!(text, "recovers  {}{election}", recovery.summary);
+    }
     if !entry.published.is_empty() {
         let mut table = Table::new(3);
         for published in entry.published {
@@ -77,6 +81,11 @@ fn as_json(entry: &Entry) -> Value {
         "paper": entry.paper,
         "assumptions": entry.assumptions.words(),
         "promises": entry.promises.iter().map(|property| property.name()).collect::<Vec<_>>(),
+        "recovery": entry.recovery.map(|recovery| json!({
+            "summary": recovery.summary,
+            "elects": recovery.elects,
+            "fenced_crashes": recovery.fenced_crashes,
+        })),
         "published": entry.published.iter().map(|published| json!({
             "measure": measure_name(published.measure),
             "formula": published.formula,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use quorate_core::catalog::Property;
-use quorate_core::clock::{Fence, Number};
+use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::trace::{Record, What as Happened};
 use quorate_lab::linearize::lock::{Call, Lock, Mode, Who, end};
@@ -178,7 +178,7 @@ fn watch(lock: &str, asked: &[&Asked]) -> Vec<String> {
         let Some((_, Answer::Granted { fence })) = &asked.answered else { continue };
         let Some((first, last)) = asked.sure else { continue };
         let process = Id::new(names.number(&asked.who));
-        let fence = Fence::counted(0, Number::try_from(*fence).expect("fences are below 2^53"));
+        let fence = Fence::counted(Epoch::FIRST, Number::try_from(*fence).expect("fences are below 2^53"));
         records.push(Record { at: first, process, what: Happened::Entered { fence } });
         // Nobody leaves before it has entered.
         records.push(Record { at: last.max(first + 1), process, what: Happened::Leaving });

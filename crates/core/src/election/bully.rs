@@ -37,7 +37,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{Election, Input, Output};
-use crate::catalog::{Assumptions, Choice, Entry, Family, Measure, OptionSpec, Property, Published, Values};
+use crate::catalog::{Assumptions, Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process, Ticks};
 use crate::setting::Setting;
@@ -104,6 +104,7 @@ impl Election for Bully {
         paper: "H. Garcia-Molina, IEEE Trans. Computers C-31(1), 1982",
         assumptions: Assumptions { crash_free: false, synchronous: true, ..Assumptions::RELIABLE },
         promises: &[Property::SingleLeader, Property::Decided],
+        recovery: Some(Recovery::new("the dead are neither asked nor followed")),
         published: &[
             Published::exactly(Measure::ElectionBest, "A", "N−2", |size| size.n - 2.0),
             Published::vaguely(Measure::ElectionWorst, "A", "O(N²)"),

@@ -29,7 +29,7 @@ use core::convert::Infallible;
 use serde::{Deserialize, Serialize};
 
 use super::{Election, Input, Output};
-use crate::catalog::{Choice, Entry, Family, Measure, OptionSpec, Property, Published, Values};
+use crate::catalog::{Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
@@ -93,6 +93,9 @@ impl Election for ChangRoberts {
         summary: "ids travel round a ring; only the largest comes back to its owner",
         paper: "E. Chang, R. Roberts, CACM 22(5), 1979",
         promises: &[Property::SingleLeader, Property::Decided],
+        recovery: Some(Recovery::new(
+            "the dead are skipped, and whoever a crash may have robbed of a message sends anew",
+        )),
         published: &[
             Published::exactly(Measure::ElectionBest, "B", "2N", |size| 2.0 * size.n),
             Published::exactly(Measure::ElectionWorst, "A, B", "3N−1", |size| 3.0 * size.n - 1.0),

@@ -29,7 +29,7 @@ use core::convert::Infallible;
 use serde::{Deserialize, Serialize};
 
 use super::{Election, Input, Output};
-use crate::catalog::{Assumptions, Entry, Family, Property};
+use crate::catalog::{Assumptions, Entry, Family, Property, Recovery};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
@@ -89,6 +89,9 @@ impl Election for Ring {
         paper: "A. S. Tanenbaum, M. van Steen, Distributed Systems",
         assumptions: Assumptions { crash_free: false, detector: true, ..Assumptions::RELIABLE },
         promises: &[Property::SingleLeader, Property::Decided],
+        recovery: Some(Recovery::new(
+            "the dead are skipped, and whoever a crash may have robbed of a message calls anew",
+        )),
         ..Entry::new("ring", Family::Election)
     };
 

@@ -18,8 +18,11 @@
 //! **Live**: the smallest request is the first everywhere. **In order** (ME3): every message carries the highest number
 //! its sender has seen, so a request that happened after another is larger.
 //!
-//! **Fence**: the request's own timestamp; entries follow timestamps. No crash is survived: who comes back has
-//! forgotten its clock.
+//! **Crashes**, if everybody is told of them: the request of the dead is dropped, and nobody waits for it. Who comes
+//! back has an empty queue, so whoever waits or is inside tells it its request again.
+//!
+//! **Fence**: the request's own timestamp; entries follow timestamps, over any number of crashes: a request enters
+//! after all the living have seen it, and who comes back goes on with numbers larger than any it has used.
 
 use alloc::collections::BTreeSet;
 use core::convert::Infallible;
@@ -27,10 +30,10 @@ use core::convert::Infallible;
 use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
-use crate::catalog::{Assumptions, Entry, Family, Measure, Property, Published};
+use crate::catalog::{Assumptions, Entry, Family, Measure, Property, Published, Recovery};
 use crate::clock::{Fence, LamportClock, Number, Timestamp};
 use crate::id::{Id, IdSet};
-use crate::process::{self, Effects, Event, Process};
+use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
 
 /// A process of Lamport's algorithm.
@@ -42,6 +45,8 @@ pub struct Lamport {
     /// The requests of the others.
     queue: BTreeSet<Timestamp>,
     phase: Phase,
+    /// Who is told nothing, and waited for no more.
+    suspected: IdSet,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -98,6 +103,7 @@ impl Mutex for Lamport {
         paper: "L. Lamport, CACM 21(7), 1978",
         assumptions: Assumptions { fifo: true, ..Assumptions::RELIABLE },
         promises: &[Property::MutualExclusion, Property::Progress, Property::RequestOrder, Property::Fencing],
+        recovery: Some(Recovery::new("the requests of the dead are dropped, and they are waited for no more")),
         published: &[
             Published::exactly(Measure::Messages, "E", "3(N−1)", |size| 3.0 * (size.n - 1.0)),
             Published::exactly(Measure::ClientDelay, "E", "2", |_| 2.0),
@@ -113,6 +119,7 @@ impl Mutex for Lamport {
             clock: LamportClock::default(),
             queue: BTreeSet::new(),
             phase: Phase::Released,
+            suspected: IdSet::new(),
         }
     }
 
@@ -126,11 +133,15 @@ impl Process for Lamport {
     type Input = Input;
     type Output = Output;
     type Timer = Infallible;
-    type Stable = ();
+    type Stable = Number;
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        let (before, since) = (self.clock.now(), effects.len());
         match event {
-            Event::Start { .. } | Event::Notice(_) => {}
+            Event::Start { saved, .. } => return self.start(saved, effects),
+            Event::Notice(Notice::Suspect(id)) => self.suspect(id, effects),
+            Event::Notice(Notice::Trust(id)) => self.trust(id, effects),
+            Event::Notice(Notice::Leader(_)) => {}
             Event::Input(Input::Enter) => self.enter(effects),
             Event::Input(Input::Exit) => self.exit(effects),
             Event::Input(Input::Observe(number)) => self.clock.observe(number),
@@ -139,15 +150,24 @@ impl Process for Lamport {
             Event::Receive { from, message: Message::Release { number } } => self.on_release(from, number, effects),
             Event::Timeout(never) => match never {},
         }
+        if let Some(number) = self.clock.begun_since(before) {
+            effects.save_before(since, number);
+        }
     }
 }
 
 impl Lamport {
+    fn start(&mut self, saved: Option<Number>, effects: &mut Effects<Self>) {
+        self.clock = LamportClock::reborn(saved);
+        effects.save(self.clock.end_of_block());
+    }
+
     fn enter(&mut self, effects: &mut Effects<Self>) {
         let Phase::Released = self.phase else { return effects.misused(ALREADY_ENTERING) };
         let request = Timestamp::new(self.clock.tick(), self.me);
-        self.phase = Phase::Wanted { request, behind: IdSet::others(self.me, self.n) };
-        effects.multicast(self.me.others(self.n), &Message::Request { number: request.number });
+        let asked: IdSet = self.living().collect();
+        effects.multicast(asked.iter(), &Message::Request { number: request.number });
+        self.phase = Phase::Wanted { request, behind: asked };
         self.enter_if_first(effects);
     }
 
@@ -156,7 +176,7 @@ impl Lamport {
         self.phase = Phase::Released;
         effects.output(Output::Exited);
         let number = self.clock.tick();
-        effects.multicast(self.me.others(self.n), &Message::Release { number });
+        effects.multicast(self.living(), &Message::Release { number });
     }
 
     fn on_request(&mut self, from: Id, number: Number, effects: &mut Effects<Self>) {
@@ -183,6 +203,34 @@ impl Lamport {
             None => effects.unexpected(from, "a release without a request"),
         }
         self.enter_if_first(effects);
+    }
+
+    /// It has crashed: its request is dropped, and it is waited for no more.
+    fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
+        self.suspected.insert(id);
+        self.queue.retain(|request| request.id != id);
+        if let Phase::Wanted { behind, .. } = &mut self.phase {
+            behind.remove(id);
+        }
+        self.enter_if_first(effects);
+    }
+
+    /// It lives, and its queue is empty: what is in it by right is put there again.
+    fn trust(&mut self, id: Id, effects: &mut Effects<Self>) {
+        self.suspected.remove(id);
+        match &mut self.phase {
+            Phase::Released => {}
+            Phase::Wanted { request, behind } => {
+                behind.insert(id);
+                effects.send(id, Message::Request { number: request.number });
+            }
+            Phase::Held { request } => effects.send(id, Message::Request { number: request.number }),
+        }
+    }
+
+    /// All others who are not suspected.
+    fn living(&self) -> impl Iterator<Item = Id> + '_ {
+        self.me.others(self.n).filter(|&other| !self.suspected.contains(other))
     }
 
     /// Who shows our request's number or a higher one will make only larger requests.

@@ -29,7 +29,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output, SETS};
 use crate::catalog::{Entry, Family, Measure, Property, Published};
-use crate::clock::{Counting, Fence, Number};
+use crate::clock::{Counting, Epoch, Fence, Number};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Process};
 use crate::setting::Setting;
@@ -178,7 +178,7 @@ impl Maekawa {
         if missing.is_empty() {
             let entries = self.counting.after(*entries);
             self.phase = Phase::Held { entries };
-            effects.output(Output::Entered { fence: Fence::counted(0, entries) });
+            effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, entries) });
         }
     }
 
@@ -236,7 +236,7 @@ mod tests {
     }
 
     fn entered(entries: u64) -> EffectOf<Maekawa> {
-        Effect::Output(Output::Entered { fence: Fence::counted(0, number(entries)) })
+        Effect::Output(Output::Entered { fence: Fence::counted(Epoch::FIRST, number(entries)) })
     }
 
     #[test]

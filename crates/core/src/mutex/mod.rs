@@ -11,6 +11,7 @@
 
 mod central;
 mod lamport;
+mod lost_token;
 mod maekawa;
 mod maekawa_deadlock_free;
 mod majority;
@@ -79,6 +80,14 @@ pub trait Mutex: Process<Input = Input, Output = Output> {
     fn stamp(&self) -> Number {
         Number::ZERO
     }
+}
+
+/// An algorithm in which one process leads the others, and another one has to take over when that has crashed. An
+/// [election](crate::stack::Elected) beside it finds out who.
+pub trait Led: Mutex {
+    /// Whether there is nobody to lead, and nobody elected to. When it becomes true, an election is called; its outcome
+    /// is told as [`Notice::Leader`](crate::process::Notice::Leader).
+    fn misses_leader(&self) -> bool;
 }
 
 impl Recorded for Input {

@@ -20,18 +20,22 @@
 //! request can overtake one that happened before it. The prose of "Distributed Algorithms Part II" lets the later of
 //! two requests go first, against its own pseudocode: `first=later`. Then two can be inside.)
 //!
+//! **Crashes**, if everybody is told of them: the dead are taken to have granted everything, and asked no more. Who
+//! comes back has forgotten what it was asked, so whoever waits asks it again.
+//!
 //! **Fence**: the request's own timestamp. Everybody who granted it has seen it, so every later request is larger, and
-//! entries follow timestamps. No crash is survived: who comes back has forgotten its clock.
+//! entries follow timestamps, over any number of crashes: a request enters after all the living have seen it, and who
+//! comes back goes on with numbers larger than any it has used.
 
 use core::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
-use crate::catalog::{Choice, Entry, Family, Measure, OptionSpec, Property, Published, Values};
+use crate::catalog::{Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
 use crate::clock::{Fence, LamportClock, Number, Timestamp};
 use crate::id::{Id, IdSet};
-use crate::process::{self, Effects, Event, Process};
+use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
 
 /// A process of Ricart and Agrawala's algorithm.
@@ -47,6 +51,8 @@ pub struct RicartAgrawala {
     phase: Phase,
     /// Who is owed a reply when we have left.
     deferred: IdSet,
+    /// Who is taken to have granted everything.
+    suspected: IdSet,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -92,6 +98,7 @@ impl Mutex for RicartAgrawala {
         summary: "ask everybody; who is ahead of you answers when it has left",
         paper: "G. Ricart, A. K. Agrawala, CACM 24(1), 1981",
         promises: &[Property::MutualExclusion, Property::Progress, Property::RequestOrder, Property::Fencing],
+        recovery: Some(Recovery::new("the dead are taken to have granted everything")),
         published: &[
             Published::exactly(Measure::Messages, "A, D, E", "2(N−1)", |size| 2.0 * (size.n - 1.0)),
             Published::exactly(Measure::Messages, "B", "2N−1", |size| 2.0 * size.n - 1.0),
@@ -142,6 +149,7 @@ impl Mutex for RicartAgrawala {
             clock: LamportClock::default(),
             phase: Phase::Released,
             deferred: IdSet::new(),
+            suspected: IdSet::new(),
         }
     }
 
@@ -155,11 +163,15 @@ impl Process for RicartAgrawala {
     type Input = Input;
     type Output = Output;
     type Timer = Infallible;
-    type Stable = ();
+    type Stable = Number;
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        let (before, since) = (self.clock.now(), effects.len());
         match event {
-            Event::Start { .. } | Event::Notice(_) => {}
+            Event::Start { saved, .. } => return self.start(saved, effects),
+            Event::Notice(Notice::Suspect(id)) => self.suspect(id, effects),
+            Event::Notice(Notice::Trust(id)) => self.trust(id, effects),
+            Event::Notice(Notice::Leader(_)) => {}
             Event::Input(Input::Enter) => self.enter(effects),
             Event::Input(Input::Exit) => self.exit(effects),
             Event::Input(Input::Observe(number)) => self.clock.observe(number),
@@ -167,15 +179,24 @@ impl Process for RicartAgrawala {
             Event::Receive { from, message: Message::Reply { highest } } => self.on_reply(from, highest, effects),
             Event::Timeout(never) => match never {},
         }
+        if let Some(number) = self.clock.begun_since(before) {
+            effects.save_before(since, number);
+        }
     }
 }
 
 impl RicartAgrawala {
+    fn start(&mut self, saved: Option<Number>, effects: &mut Effects<Self>) {
+        self.clock = LamportClock::reborn(saved);
+        effects.save(self.clock.end_of_block());
+    }
+
     fn enter(&mut self, effects: &mut Effects<Self>) {
         let Phase::Released = self.phase else { return effects.misused(ALREADY_ENTERING) };
         let request = Timestamp::new(self.clock.tick(), self.me);
-        self.phase = Phase::Wanted { request, missing: IdSet::others(self.me, self.n) };
-        effects.multicast(self.me.others(self.n), &Message::Request { number: request.number });
+        let asked: IdSet = self.me.others(self.n).filter(|&other| !self.suspected.contains(other)).collect();
+        effects.multicast(asked.iter(), &Message::Request { number: request.number });
+        self.phase = Phase::Wanted { request, missing: asked };
         self.enter_if_granted(effects);
     }
 
@@ -220,6 +241,26 @@ impl RicartAgrawala {
         {
             self.phase = Phase::Held { request };
             effects.output(Output::Entered { fence: Fence::stamped(request) });
+        }
+    }
+
+    /// It has crashed: it lets everybody go first, and wants nothing any more.
+    fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
+        self.suspected.insert(id);
+        self.deferred.remove(id);
+        if let Phase::Wanted { missing, .. } = &mut self.phase
+            && missing.remove(id)
+        {
+            self.enter_if_granted(effects);
+        }
+    }
+
+    /// It lives, and has forgotten what it was asked and what it has granted: it is asked again.
+    fn trust(&mut self, id: Id, effects: &mut Effects<Self>) {
+        self.suspected.remove(id);
+        if let Phase::Wanted { request, missing } = &mut self.phase {
+            missing.insert(id);
+            effects.send(id, Message::Request { number: request.number });
         }
     }
 

@@ -17,18 +17,22 @@
 //! requests it may have heard of.
 //!
 //! **Fence**: the clock at entry. It moves at every request and at every exit, and a reply carries it: who gets
-//! a permission has seen a number larger than every entry of its giver. No crash is survived: who comes back has
-//! forgotten its clock.
+//! a permission has seen a number larger than every entry of its giver.
+//!
+//! **Crashes**, if everybody is told of them: the permission of the dead is taken for granted. Of two of which one has
+//! come back, neither has the other's. The dead may have entered alone, again and again, with numbers that nobody has
+//! heard of: so whoever is told of a crash goes on in another era. Fences grow over one crash at a time, until
+//! everybody has been told of it: who enters after one and dies before others are told takes its era with it.
 
 use core::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
-use crate::catalog::{Entry, Family, Measure, Property, Published};
+use crate::catalog::{Entry, Family, Measure, Property, Published, Recovery};
 use crate::clock::{Fence, LamportClock, Number, Timestamp};
 use crate::id::{Id, IdSet};
-use crate::process::{self, Effects, Event, Process};
+use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
 
 /// A process of Roucairol and Carvalho's algorithm.
@@ -41,6 +45,8 @@ pub struct RoucairolCarvalho {
     missing: IdSet,
     /// Who is owed a reply when we have left.
     deferred: IdSet,
+    /// The era that this life has begun in, and one more for each crash that it was told of.
+    era: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -84,6 +90,10 @@ impl Mutex for RoucairolCarvalho {
         summary: "a permission once given lasts until its giver asks for it back",
         paper: "O. S. F. Carvalho, G. Roucairol, CACM 26(2), 1983",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
+        recovery: Some(Recovery {
+            fenced_crashes: Some(1),
+            ..Recovery::new("the permission of the dead is taken for granted")
+        }),
         published: &[
             Published::exactly(Measure::Messages, "Carvalho & Roucairol", "2(N−1)", |size| 2.0 * (size.n - 1.0)),
             Published::exactly(Measure::MessagesAgain, "Carvalho & Roucairol", "0", |_| 0.0),
@@ -98,6 +108,7 @@ impl Mutex for RoucairolCarvalho {
             phase: Phase::Released,
             missing: IdSet::others(setting.me, setting.n()),
             deferred: IdSet::new(),
+            era: 0,
         }
     }
 
@@ -111,11 +122,15 @@ impl Process for RoucairolCarvalho {
     type Input = Input;
     type Output = Output;
     type Timer = Infallible;
-    type Stable = ();
+    type Stable = Number;
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        let (before, since) = (self.clock.now(), effects.len());
         match event {
-            Event::Start { .. } | Event::Notice(_) => {}
+            Event::Start { saved, .. } => return self.start(saved, effects),
+            Event::Notice(Notice::Suspect(id)) => self.suspect(id, effects),
+            Event::Notice(Notice::Trust(id)) => self.trust(id, effects),
+            Event::Notice(Notice::Leader(_)) => {}
             Event::Input(Input::Enter) => self.enter(effects),
             Event::Input(Input::Exit) => self.exit(effects),
             Event::Input(Input::Observe(number)) => self.clock.observe(number),
@@ -123,10 +138,19 @@ impl Process for RoucairolCarvalho {
             Event::Receive { from, message: Message::Reply { highest } } => self.on_reply(from, highest, effects),
             Event::Timeout(never) => match never {},
         }
+        if let Some(number) = self.clock.begun_since(before) {
+            effects.save_before(since, number);
+        }
     }
 }
 
 impl RoucairolCarvalho {
+    fn start(&mut self, saved: Option<Number>, effects: &mut Effects<Self>) {
+        self.clock = LamportClock::reborn(saved);
+        self.era = self.clock.era();
+        effects.save(self.clock.end_of_block());
+    }
+
     fn enter(&mut self, effects: &mut Effects<Self>) {
         let Phase::Released = self.phase else { return effects.misused(ALREADY_ENTERING) };
         let request = Timestamp::new(self.clock.tick(), self.me);
@@ -171,6 +195,26 @@ impl RoucairolCarvalho {
             Phase::Released | Phase::Wanted { .. } | Phase::Held => {
                 effects.unexpected(from, "a permission that nobody waits for");
             }
+        }
+    }
+
+    /// It has crashed: its permission is taken for granted. It may have entered alone, again and again, with numbers
+    /// that nobody has heard of.
+    fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
+        self.deferred.remove(id);
+        self.era += 1;
+        self.clock.reach(self.era);
+        let lacked = self.missing.remove(id);
+        if let (true, Phase::Wanted { .. }) = (lacked, &self.phase) {
+            self.enter_if_permitted(effects);
+        }
+    }
+
+    /// It lives, and has forgotten what it has permitted: neither has the other's permission.
+    fn trust(&mut self, id: Id, effects: &mut Effects<Self>) {
+        self.missing.insert(id);
+        if let Phase::Wanted { request } = self.phase {
+            effects.send(id, Message::Request { number: request.number });
         }
     }
 

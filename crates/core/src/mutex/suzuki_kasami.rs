@@ -17,20 +17,26 @@
 //! queue when leaving; the queue is served in order. **Not in order**: who gets the token next is a matter of whose
 //! request got there.
 //!
-//! **Fence**: the token counts the entries, and who enters has the token and adds one. A crash of who has the token
-//! ends all entries, so there is none whose fence could be too small.
+//! **Crashes**: told of them, and with an [election](crate::stack::Elected) beside it, a token that is lost is made
+//! anew, in a new epoch, for all who say that they wait; how is in `lost_token.rs`. Who comes back numbers its requests
+//! from where it had saved that it might have come to.
+//!
+//! **Fence**: the token counts the entries, and who enters has the token and adds one. A new token counts anew, in a
+//! later epoch than any before that somebody alive knows of.
 
 use alloc::boxed::Box;
 use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
-use crate::catalog::{Entry, Family, Measure, Property, Published};
-use crate::clock::{Fence, Number};
+use super::lost_token::{Said, Succession, TokenKeeper};
+use super::{ALREADY_ENTERING, Input, Led, Mutex, NOT_INSIDE, Output};
+use crate::catalog::{Entry, Family, Measure, Property, Published, Recovery};
+use crate::clock::{Epoch, Fence, LamportClock, Number};
 use crate::id::{Id, IdSet};
-use crate::process::{self, Effects, Event, Process};
+use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
 
 /// A process of Suzuki and Kasami's algorithm.
@@ -41,6 +47,24 @@ pub struct SuzukiKasami {
     /// The highest request number heard of each process, ourselves included. Who never asked is not in it.
     requested: BTreeMap<Id, Number>,
     phase: Phase,
+    succession: Succession<Told>,
+}
+
+/// What has to survive a crash.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Saved {
+    epoch: Epoch,
+    /// No request has a larger number.
+    requests: Number,
+}
+
+/// What a process tells of itself where the token may be lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Told {
+    /// The number of its last request.
+    requested: Number,
+    /// Whether it waits.
+    wants: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -58,8 +82,10 @@ pub struct Token {
     served: BTreeMap<Id, Number>,
     /// Who is next.
     waiting: VecDeque<Id>,
-    /// How many entries there have been.
+    /// How many entries there have been in its epoch.
     entries: Number,
+    /// Of which epoch it is, when it was last sent.
+    epoch: Epoch,
 }
 
 /// What processes say: *I need the token*, and the token.
@@ -72,6 +98,8 @@ pub enum Message {
     },
     /// From who had it to who is next.
     Token(Box<Token>),
+    /// The token may be lost.
+    Lost(Said<Told>),
 }
 
 impl process::Message for Message {
@@ -79,14 +107,16 @@ impl process::Message for Message {
         match self {
             Message::Request { .. } => "request",
             Message::Token(_) => "token",
+            Message::Lost(said) => said.kind(),
         }
     }
 
     fn number(&self) -> Option<u64> {
-        Some(match self {
-            Message::Request { number } => number.get(),
-            Message::Token(token) => token.entries.get(),
-        })
+        match self {
+            Message::Request { number } => Some(number.get()),
+            Message::Token(token) => Some(token.entries.get()),
+            Message::Lost(said) => said.number(),
+        }
     }
 }
 
@@ -95,6 +125,10 @@ impl Mutex for SuzukiKasami {
         summary: "ask everybody for the token; it carries the list of who is next",
         paper: "I. Suzuki, T. Kasami, ACM TOCS 3(4), 1985; G. Ricart, A. K. Agrawala, CACM 26(2), 1983",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
+        recovery: Some(Recovery {
+            elects: true,
+            ..Recovery::new("who is elected asks for the token, and makes another if nobody has it")
+        }),
         published: &[
             Published::exactly(Measure::Messages, "Suzuki & Kasami", "N", |size| size.n),
             Published::exactly(Measure::MessagesAgain, "Suzuki & Kasami", "0", |_| 0.0),
@@ -104,7 +138,62 @@ impl Mutex for SuzukiKasami {
     };
 
     fn new(setting: &Setting) -> Self {
-        SuzukiKasami { me: setting.me, n: setting.n(), requested: BTreeMap::new(), phase: Phase::Released }
+        SuzukiKasami {
+            me: setting.me,
+            n: setting.n(),
+            requested: BTreeMap::new(),
+            phase: Phase::Released,
+            succession: Succession::default(),
+        }
+    }
+}
+
+impl Led for SuzukiKasami {
+    fn misses_leader(&self) -> bool {
+        self.succession.misses_leader()
+    }
+}
+
+impl TokenKeeper for SuzukiKasami {
+    type Told = Told;
+
+    fn identity(&self) -> (Id, u32) {
+        (self.me, self.n)
+    }
+
+    fn succession_mut(&mut self) -> &mut Succession<Told> {
+        &mut self.succession
+    }
+
+    fn to_save(&self) -> Saved {
+        let requests = LamportClock::reborn(self.requested.get(&self.me).copied()).end_of_block();
+        Saved { epoch: self.succession.epoch, requests }
+    }
+
+    fn has_token(&self) -> bool {
+        matches!(self.phase, Phase::ReleasedWithToken(_) | Phase::Held(_))
+    }
+
+    fn tell(&self) -> Told {
+        let requested = self.requested.get(&self.me).copied().unwrap_or_default();
+        Told { requested, wants: self.phase == Phase::Wanted }
+    }
+
+    fn say(said: Said<Told>) -> Message {
+        Message::Lost(said)
+    }
+
+    /// All who wait are in its queue, and all others have been served.
+    fn make_token(&mut self, told: Vec<(Id, Told)>, effects: &mut Effects<Self>) {
+        let mut token = Box::<Token>::default();
+        for (id, Told { requested, wants }) in told {
+            if !wants {
+                token.served.insert(id, requested);
+            } else if id != self.me {
+                token.waiting.push_back(id);
+            }
+        }
+        if self.phase == Phase::Wanted { self.hold(token, effects) } else { self.send_on(token, effects) }
     }
 }
 
@@ -113,16 +202,26 @@ impl Process for SuzukiKasami {
     type Input = Input;
     type Output = Output;
     type Timer = Infallible;
-    type Stable = ();
+    type Stable = Saved;
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
         match event {
-            Event::Start { incarnation, .. } => self.start(incarnation),
-            Event::Notice(_) | Event::Input(Input::Observe(_)) => {}
+            Event::Start { incarnation, saved } => self.start(incarnation, saved, effects),
+            Event::Input(Input::Observe(_)) => {}
             Event::Input(Input::Enter) => self.enter(effects),
             Event::Input(Input::Exit) => self.exit(effects),
             Event::Receive { from, message: Message::Request { number } } => self.on_request(from, number, effects),
             Event::Receive { from, message: Message::Token(token) } => self.on_token(from, token, effects),
+            Event::Receive { from, message: Message::Lost(said) } => self.on_said(from, said, effects),
+            Event::Notice(Notice::Suspect(id)) => {
+                self.requested.remove(&id);
+                self.suspect(id, effects);
+            }
+            Event::Notice(Notice::Trust(id)) => {
+                self.trust(id, effects);
+                self.ask_again(id, effects);
+            }
+            Event::Notice(Notice::Leader(id)) => self.elect(id, effects),
             Event::Timeout(never) => match never {},
         }
     }
@@ -130,7 +229,12 @@ impl Process for SuzukiKasami {
 
 impl SuzukiKasami {
     /// The first life of process 1 begins with the token; a later one must not make a second.
-    fn start(&mut self, incarnation: u64) {
+    fn start(&mut self, incarnation: u64, saved: Option<Saved>, effects: &mut Effects<Self>) {
+        if let Some(Saved { epoch, requests }) = saved {
+            self.succession.epoch = epoch;
+            self.requested.insert(self.me, requests);
+        }
+        effects.save(self.to_save());
         if self.me == Id::new(1) && incarnation == 1 {
             self.phase = Phase::ReleasedWithToken(Box::default());
         }
@@ -140,9 +244,14 @@ impl SuzukiKasami {
         match core::mem::replace(&mut self.phase, Phase::Wanted) {
             Phase::ReleasedWithToken(token) => self.hold(token, effects),
             Phase::Released => {
-                let number = self.requested.entry(self.me).or_default();
-                *number = number.next();
-                effects.multicast(self.me.others(self.n), &Message::Request { number: *number });
+                let before = self.requested.get(&self.me).copied().unwrap_or_default();
+                let number = before.next();
+                self.requested.insert(self.me, number);
+                if LamportClock::reborn(Some(number)).begun_since(before).is_some() {
+                    effects.save(self.to_save());
+                }
+                let living = self.me.others(self.n).filter(|&other| !self.succession.suspected.contains(other));
+                effects.multicast(living, &Message::Request { number });
             }
             busy @ (Phase::Wanted | Phase::Held(_)) => {
                 self.phase = busy;
@@ -172,9 +281,27 @@ impl SuzukiKasami {
                 token.waiting.push_back(id);
             }
         }
+        self.send_on(token, effects);
+    }
+
+    /// The first of the queue that lives gets it; if there is none, it stays.
+    fn send_on(&mut self, mut token: Box<Token>, effects: &mut Effects<Self>) {
+        let suspected = &self.succession.suspected;
+        token.waiting.retain(|&waiting| !suspected.contains(waiting));
         match token.waiting.pop_front() {
-            Some(next) => effects.send(next, Message::Token(token)),
+            Some(next) => {
+                token.epoch = self.succession.epoch;
+                self.phase = Phase::Released;
+                effects.send(next, Message::Token(token));
+            }
             None => self.phase = Phase::ReleasedWithToken(token),
+        }
+    }
+
+    /// It has come back, and knows of no request.
+    fn ask_again(&mut self, id: Id, effects: &mut Effects<Self>) {
+        if let (Phase::Wanted, Some(&number)) = (&self.phase, self.requested.get(&self.me)) {
+            effects.send(id, Message::Request { number });
         }
     }
 
@@ -185,18 +312,30 @@ impl SuzukiKasami {
         if let Phase::ReleasedWithToken(token) = &mut self.phase
             && token.is_next(from, number)
         {
-            let token = core::mem::take(token);
+            let mut token = core::mem::take(token);
+            token.epoch = self.succession.epoch;
             self.phase = Phase::Released;
             effects.send(from, Message::Token(token));
         }
     }
 
     fn on_token(&mut self, from: Id, token: Box<Token>, effects: &mut Effects<Self>) {
-        match self.phase {
-            _ if token.waiting.iter().any(|id| id.number() > self.n) => {
-                effects.unexpected(from, "a token with a queue of processes that do not exist");
-            }
+        if token.waiting.iter().any(|id| id.number() > self.n) {
+            return effects.unexpected(from, "a token with a queue of processes that do not exist");
+        }
+        // One that was made anew is the only one since then.
+        if token.epoch < self.succession.epoch {
+            return;
+        }
+        let is_newer = token.epoch > self.succession.epoch;
+        if is_newer {
+            self.succession.epoch = token.epoch;
+            effects.save(self.to_save());
+        }
+        match &mut self.phase {
             Phase::Wanted => self.hold(token, effects),
+            // With the old one it was let in, or could have been, before it was known that there is a new one.
+            Phase::ReleasedWithToken(old) | Phase::Held(old) if is_newer => *old = token,
             // The token must not get lost, whatever brought it here.
             Phase::Released => {
                 self.phase = Phase::ReleasedWithToken(token);
@@ -208,15 +347,16 @@ impl SuzukiKasami {
 
     fn hold(&mut self, mut token: Box<Token>, effects: &mut Effects<Self>) {
         token.entries = token.entries.next();
-        effects.output(Output::Entered { fence: Fence::counted(0, token.entries) });
+        effects.output(Output::Entered { fence: Fence::counted(self.succession.epoch, token.entries) });
         self.phase = Phase::Held(token);
     }
 }
 
 impl Token {
-    /// Whether this is the first request of the process that has not been served.
+    /// Whether this is a request of the process that has not been served. It is the first: nobody asks again before.
+    /// (The paper says so: the last one that was served, plus one. Who has come back counts from further on.)
     fn is_next(&self, id: Id, number: Number) -> bool {
-        number == self.served.get(&id).copied().unwrap_or_default().next()
+        number > self.served.get(&id).copied().unwrap_or_default()
     }
 }
 
@@ -235,7 +375,8 @@ mod tests {
     /// A process that has begun its first life.
     fn process(me: u32, n: u32) -> SuzukiKasami {
         let mut process = SuzukiKasami::new(&test_setting(&SuzukiKasami::ENTRY, me, n, &[]));
-        assert_eq!(effects_of(me, &mut process, Event::Start { incarnation: 1, saved: None }), vec![]);
+        let effects = effects_of(me, &mut process, Event::Start { incarnation: 1, saved: None });
+        assert!(matches!(effects[..], [Effect::Save(_)]), "{effects:?}");
         process
     }
 
@@ -248,6 +389,7 @@ mod tests {
             served: served.iter().map(|&(id, count)| (Id::new(id), number(count))).collect(),
             waiting: waiting.iter().copied().map(Id::new).collect(),
             entries: number(entries),
+            epoch: Epoch::FIRST,
         }))
     }
 
@@ -264,7 +406,7 @@ mod tests {
     }
 
     fn entered(entries: u64) -> EffectOf<SuzukiKasami> {
-        Effect::Output(Output::Entered { fence: Fence::counted(0, number(entries)) })
+        Effect::Output(Output::Entered { fence: Fence::counted(Epoch::FIRST, number(entries)) })
     }
 
     #[test]

@@ -15,18 +15,23 @@
 //! **Safe**: there is one token. **Live**: it passes everybody in turn. **Not in order**: the ring decides who is next,
 //! not who asked first.
 //!
-//! **Fence**: the token counts the entries, and who enters has the token and adds one. A crash takes the token with it
-//! or breaks the ring, so there is no entry whose fence could be too small.
+//! **Crashes**: told of them, and with an [election](crate::stack::Elected) beside it, the ring closes around the dead,
+//! and a token that is lost is made anew, in a new epoch; how is in `lost_token.rs`.
+//!
+//! **Fence**: the token counts the entries, and who enters has the token and adds one. A new token counts anew, in a
+//! later epoch than any before that somebody alive knows of.
 
+use alloc::vec::Vec;
 use core::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
-use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
-use crate::catalog::{Entry, Family, Measure, Property, Published};
-use crate::clock::{Counting, Fence, Number};
+use super::lost_token::{Said, Succession, TokenKeeper};
+use super::{ALREADY_ENTERING, Input, Led, Mutex, NOT_INSIDE, Output};
+use crate::catalog::{Entry, Family, Measure, Property, Published, Recovery};
+use crate::clock::{Counting, Epoch, Fence, Number};
 use crate::id::Id;
-use crate::process::{self, Effects, Event, Process};
+use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
 
 /// A process of the token ring.
@@ -36,12 +41,13 @@ pub struct TokenRing {
     n: u32,
     counting: Counting,
     phase: Phase,
+    succession: Succession<()>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Released,
-    /// A ring of one has nobody to pass the token to.
+    /// Who is alone has nobody to pass the token to.
     ReleasedWithToken {
         entries: Number,
     },
@@ -51,24 +57,33 @@ enum Phase {
     },
 }
 
-/// The only message there is, from each process to its successor.
+/// What processes say: as long as nobody crashes, only *it is your turn*, each to its successor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Message {
     /// It is your turn.
     Token {
-        /// How many entries there have been so far.
+        /// Of which epoch it is.
+        epoch: Epoch,
+        /// How many entries there have been so far in it.
         entries: Number,
     },
+    /// The token may be lost.
+    Lost(Said<()>),
 }
 
 impl process::Message for Message {
     fn kind(&self) -> &'static str {
-        "token"
+        match self {
+            Message::Token { .. } => "token",
+            Message::Lost(said) => said.kind(),
+        }
     }
 
     fn number(&self) -> Option<u64> {
-        let Message::Token { entries } = self;
-        Some(entries.get())
+        match self {
+            Message::Token { entries, .. } => Some(entries.get()),
+            Message::Lost(said) => said.number(),
+        }
     }
 }
 
@@ -77,6 +92,12 @@ impl Mutex for TokenRing {
         summary: "a token goes round, and who has it may enter",
         paper: "G. Le Lann, IFIP Congress, 1977",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
+        recovery: Some(Recovery {
+            elects: true,
+            ..Recovery::new(
+                "the dead are skipped; who is elected asks for the token, and makes another if nobody has it",
+            )
+        }),
         published: &[
             Published::vaguely(Measure::Messages, "A, C, E", "1 to ∞"),
             Published::exactly(Measure::MessagesToExit, "A, E", "1", |_| 1.0),
@@ -96,7 +117,19 @@ impl Mutex for TokenRing {
     };
 
     fn new(setting: &Setting) -> Self {
-        TokenRing { me: setting.me, n: setting.n(), counting: setting.group.counting, phase: Phase::Released }
+        TokenRing {
+            me: setting.me,
+            n: setting.n(),
+            counting: setting.group.counting,
+            phase: Phase::Released,
+            succession: Succession::default(),
+        }
+    }
+}
+
+impl Led for TokenRing {
+    fn misses_leader(&self) -> bool {
+        self.succession.misses_leader()
     }
 }
 
@@ -105,23 +138,63 @@ impl Process for TokenRing {
     type Input = Input;
     type Output = Output;
     type Timer = Infallible;
-    type Stable = ();
+    type Stable = Epoch;
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
         match event {
-            Event::Start { incarnation, .. } => self.start(incarnation, effects),
-            Event::Notice(_) | Event::Input(Input::Observe(_)) => {}
+            Event::Start { incarnation, saved } => self.start(incarnation, saved, effects),
+            Event::Input(Input::Observe(_)) => {}
             Event::Input(Input::Enter) => self.enter(effects),
             Event::Input(Input::Exit) => self.exit(effects),
-            Event::Receive { from, message: Message::Token { entries } } => self.on_token(from, entries, effects),
+            Event::Receive { from, message: Message::Token { epoch, entries } } => {
+                self.on_token(from, epoch, entries, effects);
+            }
+            Event::Receive { from, message: Message::Lost(said) } => self.on_said(from, said, effects),
+            Event::Notice(Notice::Suspect(id)) => self.suspect(id, effects),
+            Event::Notice(Notice::Trust(id)) => {
+                self.trust(id, effects);
+                self.go_on_if_alone(effects);
+            }
+            Event::Notice(Notice::Leader(id)) => self.elect(id, effects),
             Event::Timeout(never) => match never {},
         }
     }
 }
 
+impl TokenKeeper for TokenRing {
+    type Told = ();
+
+    fn identity(&self) -> (Id, u32) {
+        (self.me, self.n)
+    }
+
+    fn succession_mut(&mut self) -> &mut Succession<()> {
+        &mut self.succession
+    }
+
+    fn to_save(&self) -> Epoch {
+        self.succession.epoch
+    }
+
+    fn has_token(&self) -> bool {
+        matches!(self.phase, Phase::ReleasedWithToken { .. } | Phase::Held { .. })
+    }
+
+    fn tell(&self) {}
+
+    fn say(said: Said<()>) -> Message {
+        Message::Lost(said)
+    }
+
+    fn make_token(&mut self, _: Vec<(Id, ())>, effects: &mut Effects<Self>) {
+        self.take(Number::ZERO, effects);
+    }
+}
+
 impl TokenRing {
     /// The first life of process 1 begins with the token; a later one must not make a second.
-    fn start(&mut self, incarnation: u64, effects: &mut Effects<Self>) {
+    fn start(&mut self, incarnation: u64, saved: Option<Epoch>, effects: &mut Effects<Self>) {
+        self.succession.epoch = saved.unwrap_or_default();
         if self.me == Id::new(1) && incarnation == 1 {
             self.pass(Number::ZERO, effects);
         }
@@ -141,27 +214,50 @@ impl TokenRing {
         self.pass(entries, effects);
     }
 
-    fn on_token(&mut self, from: Id, entries: Number, effects: &mut Effects<Self>) {
-        match self.phase {
-            Phase::Released => self.pass(entries, effects),
-            Phase::Wanted => self.hold(entries, effects),
+    fn on_token(&mut self, from: Id, epoch: Epoch, entries: Number, effects: &mut Effects<Self>) {
+        // One that was made anew is the only one since then.
+        if epoch < self.succession.epoch {
+            return;
+        }
+        let is_newer = epoch > self.succession.epoch;
+        if is_newer {
+            self.succession.epoch = epoch;
+            effects.save(epoch);
+        }
+        match &mut self.phase {
+            Phase::Released | Phase::Wanted => self.take(entries, effects),
+            // With the old one it was let in, or could have been, before it was known that there is a new one.
+            Phase::Held { entries: old } if is_newer => *old = entries,
+            Phase::ReleasedWithToken { .. } if is_newer => self.pass(entries, effects),
             Phase::ReleasedWithToken { .. } | Phase::Held { .. } => effects.unexpected(from, "a second token"),
+        }
+    }
+
+    /// It has the token.
+    fn take(&mut self, entries: Number, effects: &mut Effects<Self>) {
+        if self.phase == Phase::Wanted { self.hold(entries, effects) } else { self.pass(entries, effects) }
+    }
+
+    /// Who was alone is not any more.
+    fn go_on_if_alone(&mut self, effects: &mut Effects<Self>) {
+        if let Phase::ReleasedWithToken { entries } = self.phase {
+            self.pass(entries, effects);
         }
     }
 
     fn hold(&mut self, entries: Number, effects: &mut Effects<Self>) {
         let entries = self.counting.after(entries);
         self.phase = Phase::Held { entries };
-        effects.output(Output::Entered { fence: Fence::counted(0, entries) });
+        effects.output(Output::Entered { fence: Fence::counted(self.succession.epoch, entries) });
     }
 
     fn pass(&mut self, entries: Number, effects: &mut Effects<Self>) {
-        let successor = self.me.successor(self.n);
+        let successor = self.succession.next_living(self.me, self.n);
         if successor == self.me {
             self.phase = Phase::ReleasedWithToken { entries };
         } else {
             self.phase = Phase::Released;
-            effects.send(successor, Message::Token { entries });
+            effects.send(successor, Message::Token { epoch: self.succession.epoch, entries });
         }
     }
 }
@@ -178,7 +274,7 @@ mod tests {
     }
 
     fn token(entries: Number) -> Message {
-        Message::Token { entries }
+        Message::Token { epoch: Epoch::FIRST, entries }
     }
 
     fn start(incarnation: u64) -> Event<TokenRing> {
@@ -210,7 +306,7 @@ mod tests {
     fn who_leaves_passes_the_token_on_before_entering_again() {
         let mut process = ring(2, 3);
         effects_of(2, &mut process, Event::Input(Input::Enter));
-        let fence = Fence::counted(0, ZERO.next());
+        let fence = Fence::counted(Epoch::FIRST, ZERO.next());
         let entered = vec![Effect::Output(Output::Entered { fence })];
         assert_eq!(effects_of(2, &mut process, arrives(1, ZERO)), entered);
         let left = vec![Effect::Output(Output::Exited), Effect::Send { to: Id::new(3), message: token(ZERO.next()) }];
@@ -223,7 +319,7 @@ mod tests {
         let mut process = ring(1, 1);
         assert_eq!(effects_of(1, &mut process, start(1)), vec![]);
         for count in 1..4 {
-            let fence = Fence::counted(0, count.try_into().unwrap());
+            let fence = Fence::counted(Epoch::FIRST, count.try_into().unwrap());
             let entered = vec![Effect::Output(Output::Entered { fence })];
             assert_eq!(effects_of(1, &mut process, Event::Input(Input::Enter)), entered);
             let left = vec![Effect::Output(Output::Exited)];

@@ -171,7 +171,7 @@ impl<M: Mutex> Process for Withdrawable<M> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock::{Fence, Timestamp};
+    use crate::clock::{Epoch, Fence, Timestamp};
     use crate::id::Id;
     use crate::mutex::{
         Central, Lamport, Maekawa, MaekawaDeadlockFree, Majority, RicartAgrawala, RoucairolCarvalho, SuzukiKasami,
@@ -311,7 +311,7 @@ mod tests {
         effects_of(2, &mut second, Event::Input(Request::Withdraw));
         let token = Event::Receive { from: Id::new(1), message: Said::Token(alloc::boxed::Box::default()) };
         assert_eq!(effects_of(2, &mut second, token), vec![Effect::Output(Output::Withdrawn)]);
-        let fence = Fence::counted(0, number(2));
+        let fence = Fence::counted(Epoch::FIRST, number(2));
         let entered = vec![Effect::Output(Output::Entered { fence })];
         assert_eq!(effects_of(2, &mut second, Event::Input(Request::Enter)), entered);
     }
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!(effects_of(1, &mut first, hear(Said::Vote { entries: Number::ZERO })), left);
         // Its own vote is back, and tells of the entry that nobody saw.
         assert_eq!(effects_of(1, &mut first, Event::Input(Request::Enter)), vec![tell(Said::Request)]);
-        let fence = Fence::counted(0, number(2));
+        let fence = Fence::counted(Epoch::FIRST, number(2));
         let entered = vec![Effect::Output(Output::Entered { fence })];
         assert_eq!(effects_of(1, &mut first, hear(Said::Vote { entries: Number::ZERO })), entered);
     }

@@ -1,6 +1,6 @@
 //! The central server.
 
-use quorate_core::catalog;
+use quorate_core::setting::Timing;
 use quorate_core::trace::What;
 
 use super::costs::{Meter, SIZES, agrees, asking};
@@ -11,7 +11,9 @@ use crate::application::ClientPlan;
 use crate::experiment::Experiment;
 use crate::explore::Exploration;
 use crate::explore::goal::Goal;
+use crate::recovery::Beside;
 use crate::simulate::Fault;
+use crate::stage::Bounds;
 use crate::stage::wish::Times;
 
 const ME: &str = "central";
@@ -119,14 +121,17 @@ pub(super) const CLAIMS: &[Claim] = &[
         documents: "C, D",
         statement: "The coordinator is chosen by an election.",
         judge: |court| {
-            let entry = catalog::entry(ME).expect("it is in the catalogue");
-            let fixed = entry.coordinator.is_some();
-            let goal = Goal::DeadlockFreedom;
-            let crash = Exploration { detector: Some(true), ..without(explored(3, 1), &[1]) };
-            if court.holds(ME, &crash, &[goal]) && !fixed {
-                return Verdict::Holds;
+            let bounds = Bounds { crashes: 1, ..Bounds::default() };
+            let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::StarvationFreedom, Goal::Fencing];
+            let chosen = Beside::ALL.into_iter().all(|election| {
+                let timing = election.entry().assumptions.synchronous.then_some(Timing::Synchronous);
+                let told = Exploration { recovery: Some(election), timing, bounds, ..explored(3, 1) };
+                court.holds(ME, &told, &goals)
+            });
+            if !chosen {
+                return Verdict::Refuted;
             }
-            Verdict::NotYet("process 1 is the coordinator, and nobody takes its place".into())
+            Verdict::Conditional("it is about who takes the place of the first one, which is process 1".into())
         },
     },
     Claim {

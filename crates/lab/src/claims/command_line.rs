@@ -9,6 +9,7 @@ use crate::application::{ClientPlan, Workload};
 use crate::experiment::Experiment;
 use crate::explore::Exploration;
 use crate::network::{Delay, Order};
+use crate::recovery::Beside;
 use crate::simulate::Fault;
 use crate::stage::wish::Times;
 use crate::time::delta_text;
@@ -34,8 +35,13 @@ pub fn check(algorithm: &str, exploration: &Exploration) -> String {
         ("loss", bounds.losses),
         ("duplicates", bounds.duplicates),
         ("withdrawals", bounds.withdrawals),
+        ("suspicions", bounds.suspicions),
     ] {
         put(count > 0, option, &count.to_string());
+    }
+    if let Some(election) = exploration.recovery {
+        put(true, "recovery", "");
+        put(election != Beside::default(), "election", election.name());
     }
     put(exploration.unstamped_pokes, "unstamped-pokes", "");
     put(!exploration.absent.is_empty(), "absent", &list(&exploration.absent, |id| id.number().to_string()));

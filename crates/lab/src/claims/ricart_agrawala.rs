@@ -12,6 +12,8 @@ use crate::experiment::Experiment;
 use crate::explore::Exploration;
 use crate::explore::goal::Goal;
 use crate::network::Order;
+use crate::recovery::Beside;
+use crate::stage::Bounds;
 
 const ME: &str = "ricart-agrawala";
 const SAFE_AND_LIVE: [Goal; 3] = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::StarvationFreedom];
@@ -88,14 +90,17 @@ pub(super) const CLAIMS: &[Claim] = &[
         documents: "E",
         statement: "It survives the crash of a process that neither holds nor has asked, if that one is taken to grant \
                     everything.",
-        judge: |court| recovers(court, ME, &without(explored(3, 1), &[3])),
+        judge: |court| recovers(court, ME, 3, 1),
     },
     Claim {
         id: "R8",
         documents: "D",
         statement: "It survives crashes if every request is answered, by a grant or a denial, and asked again until \
                     there is an answer or the peer is taken for dead.",
-        judge: |court| recovers(court, ME, &without(explored(3, 1), &[3])),
+        judge: |court| {
+            court.breaks(ME, &without(explored(3, 1), &[3]), Goal::DeadlockFreedom);
+            Verdict::NotYet("a process that is not let in yet is not answered".into())
+        },
     },
     Claim {
         id: "R9",
@@ -192,16 +197,12 @@ fn in_order(court: &mut Court) -> Verdict {
     )
 }
 
-/// Whether it goes on where a process is dead and everybody is told so; if not, nobody has taught it to yet.
-pub(super) fn recovers(court: &mut Court, algorithm: &'static str, exploration: &Exploration) -> Verdict {
-    let entry = quorate_core::catalog::entry(algorithm).expect("it is in the catalogue");
-    let told = Exploration { detector: Some(true), ..exploration.clone() };
-    match (court.holds(algorithm, &told, &[Goal::MutualExclusion, Goal::DeadlockFreedom]), entry.assumptions.crash_free)
-    {
-        (true, _) => Verdict::Holds,
-        (false, true) => Verdict::NotYet(format!("{algorithm} assumes that nobody crashes, and heeds no notice")),
-        (false, false) => Verdict::Refuted,
-    }
+/// Whether it goes on, whoever crashes and whenever, where everybody is told so.
+pub(super) fn recovers(court: &mut Court, algorithm: &'static str, n: u32, crashes: u32) -> Verdict {
+    let bounds = Bounds { crashes, ..Bounds::default() };
+    let told = Exploration { recovery: Some(Beside::Ring), bounds, ..explored(n, 1) };
+    let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::StarvationFreedom, Goal::Fencing];
+    Verdict::of(court.holds(algorithm, &told, &goals))
 }
 
 fn alone_times(n: u32, entries: u64) -> Experiment {

@@ -160,13 +160,16 @@ pub(super) const CLAIMS: &[Claim] = &[
         id: "T8",
         documents: "A",
         statement: "The ring recovers if crashes are detected reliably.",
-        judge: |court| recovers(court, ME, &without(explored(3, 1), &[3])),
+        judge: |court| recovers(court, ME, 3, 1),
     },
     Claim {
         id: "T9",
         documents: "D",
         statement: "Acknowledging the token shows a dead successor, which is then dropped from the ring.",
-        judge: |court| recovers(court, ME, &without(explored(3, 1), &[3])),
+        judge: |court| {
+            court.breaks(ME, &without(explored(3, 1), &[3]), Goal::DeadlockFreedom);
+            Verdict::NotYet("nobody acknowledges the token".into())
+        },
     },
     Claim {
         id: "T9b",

@@ -7,6 +7,7 @@ use crate::exercise::{self, Exercise};
 use crate::explore::LARGEST_GROUP;
 use crate::explore::goal::Goal;
 use crate::network::{Delay, Order, Partition};
+use crate::recovery::Beside;
 use crate::simulate::Fault;
 use crate::stage::wish::Times;
 use crate::time::from_delta;
@@ -78,7 +79,7 @@ pub fn goal(text: &str) -> Result<Goal, String> {
 
 /// How often something may happen that is explored.
 pub fn bound(text: &str) -> Result<u32, String> {
-    whole(text, 0..=15).map(|bound| bound as u32)
+    whole(text, 0..=7).map(|bound| bound as u32)
 }
 
 /// How many timers may run out.
@@ -201,6 +202,13 @@ pub fn conversation(text: &str) -> Result<Conversation, String> {
         "never" => Ok(Conversation::Never),
         _ => Err(format!("`{text}`: it takes auto, always or never")),
     }
+}
+
+/// An election beside an algorithm.
+pub fn beside(text: &str) -> Result<Beside, String> {
+    let known = Beside::ALL.map(Beside::name);
+    let found = Beside::ALL.into_iter().find(|election| election.name() == text);
+    found.ok_or_else(|| format!("there are {}", known.join(", ")))
 }
 
 /// Whether there is a perfect failure detector: `perfect` or `none`.

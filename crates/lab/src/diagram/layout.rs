@@ -491,7 +491,8 @@ mod tests {
     #[test]
     fn phases_follow_each_other() {
         let leader = |leader| What::Leader { leader: Id::new(leader) };
-        let fence = quorate_core::clock::Fence::counted(0, quorate_core::clock::Number::ZERO);
+        let fence =
+            quorate_core::clock::Fence::counted(quorate_core::clock::Epoch::FIRST, quorate_core::clock::Number::ZERO);
         let records = [
             record(0, 1, What::Wanted),
             record(1, 1, What::Entered { fence }),

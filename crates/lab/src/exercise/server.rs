@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use quorate_core::catalog::{Entry, Family, Property};
-use quorate_core::clock::{Fence, Number};
+use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::mutex::{Input, Mutex, Output};
 use quorate_core::process::{self, Effects, Event, Process};
@@ -136,7 +136,7 @@ impl Server {
     fn on_grant(&mut self, number: Number, effects: &mut Effects<Self>) {
         if self.wants {
             self.wants = false;
-            effects.output(Output::Entered { fence: Fence::counted(0, number) });
+            effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, number) });
         }
     }
 }

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use quorate_core::catalog::{Entry, Family, Property};
-use quorate_core::clock::{Fence, Number};
+use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::mutex::{Input, Mutex, Output};
 use quorate_core::process::{self, Effects, Event, Process};
@@ -121,7 +121,7 @@ impl Bearer {
         };
         self.token = Some(token);
         self.phase = Phase::Inside;
-        effects.output(Output::Entered { fence: Fence::counted(0, count) });
+        effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, count) });
     }
 
     fn exit(&mut self, effects: &mut Effects<Self>) {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use quorate_core::catalog::{Entry, Family, Property};
-use quorate_core::clock::{Fence, Number};
+use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::mutex::{Input, Mutex, Output};
 use quorate_core::process::{self, Effects, Event, Process};
@@ -152,7 +152,7 @@ impl Voter {
                 _ => entries.next(),
             };
             self.phase = Phase::Inside { entries };
-            effects.output(Output::Entered { fence: Fence::counted(0, entries) });
+            effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, entries) });
         }
     }
 

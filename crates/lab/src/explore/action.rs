@@ -17,9 +17,18 @@ pub(super) enum Act {
     Lose(usize),
     /// The application of the first host sends a message to the second.
     Poke(usize, usize),
+    /// The first host suspects the second, which lives.
+    Suspect(usize, usize),
+    /// A host makes one of its moves, and crashes when so many effects of it have been carried out.
+    MoveCutShort(usize, usize, usize),
+    /// The letter at this place arrives, and who gets it crashes when so many effects have been carried out.
+    DeliverCutShort(usize, usize),
     /// Time passes.
     Tick,
 }
+
+/// No larger group is explored.
+const HOST_BITS: u32 = 5;
 
 impl Act {
     pub(super) fn pack(self) -> Action {
@@ -31,6 +40,9 @@ impl Act {
             Act::Lose(place) => pack(3, 0, place),
             Act::Poke(from, to) => pack(4, from, to),
             Act::Tick => pack(5, 0, 0),
+            Act::Suspect(host, of) => pack(6, host, of),
+            Act::MoveCutShort(host, place, effects) => pack(7, effects << HOST_BITS | host, place),
+            Act::DeliverCutShort(place, effects) => pack(8, effects, place),
         }
     }
 }
@@ -44,6 +56,9 @@ impl Action {
             2 => Act::DeliverAndKeep(b),
             3 => Act::Lose(b),
             4 => Act::Poke(a, b),
+            6 => Act::Suspect(a, b),
+            7 => Act::MoveCutShort(a & ((1 << HOST_BITS) - 1), b, a >> HOST_BITS),
+            8 => Act::DeliverCutShort(b, a),
             _ => Act::Tick,
         }
     }

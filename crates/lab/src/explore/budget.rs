@@ -16,32 +16,34 @@ pub(super) enum Cost {
     Loss,
     Duplicate,
     Withdrawal,
+    Suspicion,
     Timeout,
     /// It takes nothing, but an election has been called.
     Call,
 }
 
-/// The costs with counters of four bits each, in order from the lowest. The counter of timeouts has seven, and all of
+/// The costs with counters of three bits each, in order from the lowest. The counter of timeouts has seven, and all of
 /// them set where there is no bound.
-const FIELDS: [Cost; 6] = [Cost::Poke, Cost::Crash, Cost::Restart, Cost::Loss, Cost::Duplicate, Cost::Withdrawal];
+const FIELDS: [Cost; 7] =
+    [Cost::Poke, Cost::Crash, Cost::Restart, Cost::Loss, Cost::Duplicate, Cost::Withdrawal, Cost::Suspicion];
 const TIMEOUTS_AT: u32 = 24;
 const UNBOUNDED: u32 = 127;
 const UNCALLED: u32 = 1 << 31;
 
 /// The largest bound of each kind, and of timeouts.
-pub(super) const LARGEST: u32 = 15;
+pub(super) const LARGEST: u32 = 7;
 pub(super) const MOST_TIMEOUTS: u32 = UNBOUNDED - 1;
 
 impl Budget {
     pub(super) fn new(bounds: &Bounds, uncalled: bool) -> Budget {
-        let counts =
-            [bounds.pokes, bounds.crashes, bounds.restarts, bounds.losses, bounds.duplicates, bounds.withdrawals];
+        let Bounds { pokes, crashes, restarts, losses, duplicates, withdrawals, suspicions, timeouts } = *bounds;
+        let counts = [pokes, crashes, restarts, losses, duplicates, withdrawals, suspicions];
         let mut word = if uncalled { UNCALLED } else { 0 };
         for (cost, count) in FIELDS.into_iter().zip(counts) {
             assert!(count <= LARGEST, "bounds are checked before they are packed");
             word |= count << Budget::at(cost);
         }
-        Budget(word | bounds.timeouts.unwrap_or(UNBOUNDED).min(UNBOUNDED) << TIMEOUTS_AT)
+        Budget(word | timeouts.unwrap_or(UNBOUNDED).min(UNBOUNDED) << TIMEOUTS_AT)
     }
 
     pub(super) fn from_word(word: u32) -> Budget {
@@ -57,11 +59,12 @@ impl Budget {
     const fn at(cost: Cost) -> u32 {
         match cost {
             Cost::Poke => 0,
-            Cost::Crash => 4,
-            Cost::Restart => 8,
-            Cost::Loss => 12,
-            Cost::Duplicate => 16,
-            Cost::Withdrawal => 20,
+            Cost::Crash => 3,
+            Cost::Restart => 6,
+            Cost::Loss => 9,
+            Cost::Duplicate => 12,
+            Cost::Withdrawal => 15,
+            Cost::Suspicion => 18,
             Cost::Timeout | Cost::Nothing | Cost::Call => TIMEOUTS_AT,
         }
     }
@@ -72,9 +75,13 @@ impl Budget {
         match cost {
             Cost::Nothing | Cost::Call => true,
             Cost::Timeout => (self.0 >> TIMEOUTS_AT) & 127 != 0,
-            Cost::Poke | Cost::Crash | Cost::Restart | Cost::Loss | Cost::Duplicate | Cost::Withdrawal => {
-                (self.0 >> Budget::at(cost)) & 15 != 0
-            }
+            Cost::Poke
+            | Cost::Crash
+            | Cost::Restart
+            | Cost::Loss
+            | Cost::Duplicate
+            | Cost::Withdrawal
+            | Cost::Suspicion => (self.0 >> Budget::at(cost)) & LARGEST != 0,
         }
     }
 
@@ -86,9 +93,13 @@ impl Budget {
             Cost::Call => Budget(self.0 & !UNCALLED),
             Cost::Timeout if (self.0 >> TIMEOUTS_AT) & 127 == UNBOUNDED => self,
             Cost::Timeout => Budget(self.0 - (1 << TIMEOUTS_AT)),
-            Cost::Poke | Cost::Crash | Cost::Restart | Cost::Loss | Cost::Duplicate | Cost::Withdrawal => {
-                Budget(self.0 - (1 << Budget::at(cost)))
-            }
+            Cost::Poke
+            | Cost::Crash
+            | Cost::Restart
+            | Cost::Loss
+            | Cost::Duplicate
+            | Cost::Withdrawal
+            | Cost::Suspicion => Budget(self.0 - (1 << Budget::at(cost))),
         }
     }
 
@@ -113,11 +124,19 @@ mod tests {
 
     #[test]
     fn each_cost_takes_one_of_its_own_and_nothing_else() {
-        let bounds =
-            Bounds { pokes: 1, crashes: 2, restarts: 15, losses: 4, duplicates: 5, withdrawals: 6, timeouts: Some(2) };
+        let bounds = Bounds {
+            pokes: 1,
+            crashes: 2,
+            restarts: 7,
+            losses: 4,
+            duplicates: 5,
+            withdrawals: 6,
+            suspicions: 3,
+            timeouts: Some(2),
+        };
         let full = Budget::new(&bounds, true);
-        let costs = [Cost::Poke, Cost::Crash, Cost::Restart, Cost::Loss, Cost::Duplicate, Cost::Withdrawal];
-        for (cost, times) in costs.into_iter().zip([1, 2, 15, 4, 5, 6]).chain([(Cost::Timeout, 2)]) {
+        let costs = FIELDS;
+        for (cost, times) in costs.into_iter().zip([1, 2, 7, 4, 5, 6, 3]).chain([(Cost::Timeout, 2)]) {
             let mut budget = full;
             for _ in 0..times {
                 assert!(budget.allows(cost));

@@ -148,26 +148,35 @@ where
     /// What an action of the search is on the stage.
     fn choice(&self, act: Act) -> Choice<P> {
         match act {
-            Act::Move(host, place) => {
-                let id = Id::at(host);
-                let event = self.machine.tables.host_facts[self.state[host] as usize].moves[place].event;
-                match self.machine.event_value(event) {
-                    Happening::Wish(wish) => Choice::Wish(id, *wish),
-                    Happening::Timeout(timer) => Choice::Timeout(id, timer.clone()),
-                    Happening::Crash => Choice::Crash(id),
-                    Happening::Restart => Choice::Restart(id),
-                    Happening::Start
-                    | Happening::Receive { .. }
-                    | Happening::Hear { .. }
-                    | Happening::Notice(_)
-                    | Happening::Tick => unreachable!("no host does this by itself"),
-                }
+            Act::Move(host, place) => self.move_of(host, place),
+            Act::MoveCutShort(host, place, effects) => Choice::CutShort(Box::new(self.move_of(host, place)), effects),
+            Act::DeliverCutShort(place, effects) => {
+                let delivery = Choice::Deliver { place: self.place(place), keep: false };
+                Choice::CutShort(Box::new(delivery), effects)
             }
+            Act::Suspect(host, of) => Choice::Suspect(Id::at(host), Id::at(of)),
             Act::Deliver(place) => Choice::Deliver { place: self.place(place), keep: false },
             Act::DeliverAndKeep(place) => Choice::Deliver { place: self.place(place), keep: true },
             Act::Lose(place) => Choice::Lose(self.place(place)),
             Act::Poke(from, to) => Choice::Poke(Id::at(from), Id::at(to)),
             Act::Tick => Choice::Tick,
+        }
+    }
+
+    fn move_of(&self, host: usize, place: usize) -> Choice<P> {
+        let id = Id::at(host);
+        let event = self.machine.tables.host_facts[self.state[host] as usize].moves[place].event;
+        match self.machine.event_value(event) {
+            Happening::Wish(wish) => Choice::Wish(id, *wish),
+            Happening::Timeout(timer) => Choice::Timeout(id, timer.clone()),
+            Happening::Crash => Choice::Crash(id),
+            Happening::Restart => Choice::Restart(id),
+            Happening::Start
+            | Happening::Receive { .. }
+            | Happening::Hear { .. }
+            | Happening::Notice(_)
+            | Happening::CutShort(..)
+            | Happening::Tick => unreachable!("no host does this by itself"),
         }
     }
 

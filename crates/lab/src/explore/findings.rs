@@ -95,6 +95,7 @@ impl Exploration {
             words.push(format!("{coordinator} serves and does not ask"));
         }
         words.push(match rules.order {
+            _ if rules.sessions => "sessions".into(),
             Order::Fifo => "FIFO channels".into(),
             Order::Any => "messages in any order".into(),
         });
@@ -109,6 +110,7 @@ impl Exploration {
             (bounds.losses, "losses"),
             (bounds.duplicates, "duplicates"),
             (bounds.withdrawals, "withdrawals"),
+            (bounds.suspicions, "false suspicions"),
         ] {
             if count > 0 {
                 words.push(at_most(u64::from(count), what));

@@ -49,7 +49,7 @@ impl Graph {
         for place in 0..searched.kept.len() {
             let state = searched.kept.state(place);
             let fingerprint = machine.fingerprint(state);
-            machine.actions(state, &mut actions);
+            machine.actions(state, &mut actions).expect("a complete search knows every step");
             for &act in &actions {
                 let followed = machine.follow(state, act, &mut change);
                 assert!(followed.is_ok(), "a complete search has followed every step");
@@ -141,7 +141,7 @@ enum Station {
 /// has to, so that nothing is said of runs beyond the bound.
 fn duties<'s>(machine: &'s Tables, state: &'s [u32]) -> impl Iterator<Item = Duty> + 's {
     let mut actions = Vec::new();
-    machine.actions(state, &mut actions);
+    machine.actions(state, &mut actions).expect("a complete search knows every step");
     let moves = (0..machine.n).flat_map(|host| {
         let moves = machine.host_facts[state[host] as usize].moves.iter();
         moves.filter(|step| step.due).map(move |step| Duty::Move(host, step.event))
@@ -165,7 +165,12 @@ fn duty_of(machine: &Tables, state: &[u32], act: Act) -> Option<Duty> {
             step.due.then_some(Duty::Move(host, step.event))
         }
         Act::Tick => Some(Duty::Time),
-        Act::DeliverAndKeep(_) | Act::Lose(_) | Act::Poke(..) => None,
+        Act::DeliverAndKeep(_)
+        | Act::Lose(_)
+        | Act::Poke(..)
+        | Act::Suspect(..)
+        | Act::MoveCutShort(..)
+        | Act::DeliverCutShort(..) => None,
     }
 }
 

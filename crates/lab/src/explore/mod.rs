@@ -3,7 +3,7 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`goal`] | what can be asked |
-//! | `machine`, `successor` | the transition system: parts interned, steps remembered, fingerprints updated |
+//! | `machine`, `acts`, `successor`, `lives` | the transition system: parts interned, steps remembered, fingerprints updated |
 //! | `search`, `visited` | breadth first, level by level, on all cores, with the same answer on any number of them |
 //! | `watch`, `budget` | what watches, and how much may still happen, as parts of the state |
 //! | `liveness` | cycles on which somebody waits for ever |
@@ -15,6 +15,7 @@
 //! a crash and losses.
 
 mod action;
+mod acts;
 mod budget;
 pub mod counterexample;
 mod findings;
@@ -22,6 +23,7 @@ mod frontier;
 pub mod goal;
 mod interner;
 mod liveness;
+mod lives;
 mod machine;
 mod pairs;
 
@@ -35,7 +37,7 @@ mod watch;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use quorate_core::catalog::{Entry, Family, UnknownAlgorithm, Visitor};
+use quorate_core::catalog::{Entry, Family, Recovery, UnknownAlgorithm};
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
 use quorate_core::id::Id;
@@ -46,6 +48,7 @@ use quorate_core::stack::Withdrawable;
 use quorate_core::trace::Recorded;
 
 use crate::network::Order;
+use crate::recovery::{self, Beside, Runner};
 use crate::stage::host::Company;
 use crate::stage::wish::{Caller, Client, Free, Listener, Times};
 use crate::stage::{Bounds, Rules};
@@ -75,6 +78,9 @@ pub struct Exploration {
     pub delay_bound: Ticks,
     /// Whether everybody is told of crashes; by default if the algorithm assumes it.
     pub detector: Option<bool>,
+    /// Whether the algorithm recovers from crashes, and which election is beside it if it needs one: messages travel in
+    /// [sessions](Rules#sessions).
+    pub recovery: Option<Beside>,
     /// How often other things may happen. Timeouts are bounded by [`DEFAULT_TIMEOUTS`] where there is no time and
     /// nothing else is said.
     pub bounds: Bounds,
@@ -113,6 +119,7 @@ impl Default for Exploration {
             timing: None,
             delay_bound: 1,
             detector: None,
+            recovery: None,
             bounds: Bounds::default(),
             unstamped_pokes: false,
             absent: Vec::new(),
@@ -176,7 +183,7 @@ impl Exploration {
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Findings, ExplorationError> {
         struct Run<'a, 'b>(&'a Exploration, &'b mut dyn FnMut(Progress));
-        impl Visitor for Run<'_, '_> {
+        impl Runner for Run<'_, '_> {
             type Output = Result<Findings, ExplorationError>;
             fn mutex<M: Mutex>(self) -> Self::Output {
                 self.0.run_mutex::<M>(self.1)
@@ -188,7 +195,7 @@ impl Exploration {
                 self.0.run_detector::<D>(self.1)
             }
         }
-        subject.visit(Run(self, progress))
+        recovery::run(subject, self.recovery, Run(self, progress))
     }
 
     /// Explores a mutual exclusion algorithm.
@@ -306,7 +313,7 @@ impl Exploration {
             seconds: searched.seconds,
             bytes: searched.visited.bytes() as u64,
             collision: (states as f64) * (states as f64) / 2.0 / 2f64.powi(64),
-            promised: asked.filter(|goal| goal.is_promised(entry, &group.options)).collect(),
+            promised: asked.filter(|goal| self.is_promised(*goal, entry, &group.options)).collect(),
             verdicts,
             bounds: self.bounds_in_words(entry, rules, machine.tables.host_facts.iter().any(|host| host.armed)),
             broken_assumptions: rules.broken_assumptions(entry),
@@ -315,11 +322,30 @@ impl Exploration {
         }
     }
 
+    /// Whether an algorithm promises something, in this world.
+    fn is_promised(&self, goal: Goal, entry: &Entry, options: &Options) -> bool {
+        let survives = |recovery: &Recovery| match goal {
+            Goal::RequestOrder => false,
+            Goal::Fencing => recovery.fenced_crashes.is_none_or(|most| self.bounds.crashes <= most),
+            Goal::MutualExclusion
+            | Goal::DeadlockFreedom
+            | Goal::StarvationFreedom
+            | Goal::SingleLeader
+            | Goal::Decided
+            | Goal::Accuracy
+            | Goal::Completeness => true,
+        };
+        let still = self.recovery.is_none() || entry.recovery.as_ref().is_some_and(survives);
+        goal.is_promised(entry, options) && still
+    }
+
     fn goals(&self, entry: &Entry) -> Result<Vec<Goal>, ExplorationError> {
         let known = Goal::of_family(entry.family);
         // Where entries are not counted, fences do not grow.
         let fences_grow = |goal: &Goal| *goal != Goal::Fencing || self.times != Times::Endless;
-        let Some(goals) = &self.goals else { return Ok(known.iter().copied().filter(fences_grow).collect()) };
+        // Who recovers does not promise an order across a crash.
+        let is_usual = |goal: &Goal| fences_grow(goal) && (*goal != Goal::RequestOrder || self.recovery.is_none());
+        let Some(goals) = &self.goals else { return Ok(known.iter().copied().filter(is_usual).collect()) };
         if !goals.iter().all(fences_grow) {
             return Err(ExplorationError::EndlessFences);
         }
@@ -343,6 +369,7 @@ impl Exploration {
         let given = self.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options = Options::new(entry, given)?;
         let group = Group::new(entry, self.n, self.delay_bound, self.timing(entry), options)?;
+        let group = if self.recovery.is_some() { group.recovering() } else { group };
         Ok(if self.times == Times::Endless { group.uncounted() } else { group })
     }
 
@@ -355,10 +382,16 @@ impl Exploration {
         let timed = self.timing(entry) == Timing::Synchronous;
         let timeouts = self.bounds.timeouts.or(if timed { None } else { Some(DEFAULT_TIMEOUTS) });
         let default_order = if entry.assumptions.fifo { Order::Fifo } else { Order::Any };
+        let recovers = self.recovery.is_some();
+        // Where everybody is told the truth of crashes, only an election that needs time has any use for it.
+        let is_timeless = self
+            .recovery
+            .is_some_and(|beside| !entry.assumptions.synchronous && !beside.entry().assumptions.synchronous);
         Rules {
-            order: self.order.unwrap_or(default_order),
-            delay_bound: timed.then_some(self.delay_bound),
-            detector: self.detector.unwrap_or(entry.assumptions.detector),
+            order: if recovers { Order::Fifo } else { self.order.unwrap_or(default_order) },
+            delay_bound: (timed && !is_timeless).then_some(self.delay_bound),
+            detector: recovers || self.detector.unwrap_or(entry.assumptions.detector),
+            sessions: recovers,
             stamped_pokes: !self.unstamped_pokes,
             times: self.times,
             coordinator: entry.coordinator,
@@ -381,6 +414,7 @@ impl Exploration {
             ("losses", bounds.losses, budget::LARGEST),
             ("duplicates", bounds.duplicates, budget::LARGEST),
             ("withdrawals", bounds.withdrawals, budget::LARGEST),
+            ("suspicions", bounds.suspicions, budget::LARGEST),
             ("timeouts", bounds.timeouts.unwrap_or(0), budget::MOST_TIMEOUTS),
         ] {
             if given > most {

@@ -289,7 +289,10 @@ impl<'a> Search<'a> {
         let (state, fingerprint) = (self.level.state(place), self.level.fingerprints[place]);
         let number = (self.level_begins + place) as u32;
         let machine = self.provider.tables();
-        machine.actions(state, &mut scratch.actions);
+        if let Err(need) = machine.actions(state, &mut scratch.actions) {
+            scratch.need = Some(need);
+            return false;
+        }
         if let Some(reduction) = &*self.reduction {
             let old = |fingerprint: u64| {
                 let seen = self.searched.visited.get(fingerprint.max(1));

@@ -5,7 +5,7 @@
 
 use super::action::Act;
 use super::budget::{Budget, Cost};
-use super::tables::{LetterFacts, Need, Step, Tables};
+use super::tables::{Need, Step, Tables};
 
 /// What an action changes. One is used for many, so that its memory is.
 #[derive(Clone, Debug, Default)]
@@ -15,70 +15,18 @@ pub(super) struct Change {
     host: Option<(usize, u32)>,
     watch: u32,
     budget: u32,
-    removed: Option<usize>,
-    added: Vec<u32>,
+    pub(super) removed: Option<usize>,
+    pub(super) added: Vec<u32>,
     /// The whole successor, where more changes than this.
-    whole: Option<Vec<u32>>,
+    pub(super) whole: Option<Vec<u32>>,
 }
 
 impl Tables {
-    /// Everything that may happen in a state, in a fixed order.
-    pub(super) fn actions(&self, state: &[u32], actions: &mut Vec<Act>) {
-        actions.clear();
-        let budget = self.budget(state);
-        for (host, &number) in state[..self.n].iter().enumerate() {
-            let moves = &self.host_facts[number as usize].moves;
-            let allowed = moves.iter().enumerate().filter(|(_, step)| budget.allows(step.cost));
-            actions.extend(allowed.map(|(place, _)| Act::Move(host, place)));
-        }
-        let faults = budget.has_letter_faults();
-        let mut last_key = None;
-        for (place, &letter) in state[self.letters_at()..].iter().enumerate() {
-            let facts = &self.letter_facts[letter as usize];
-            // The same key again: an equal letter, or one that has to wait for those before it.
-            if last_key == Some(facts.key) {
-                continue;
-            }
-            last_key = Some(facts.key);
-            actions.push(Act::Deliver(place));
-            if faults && facts.is_message {
-                if budget.allows(Cost::Duplicate) {
-                    actions.push(Act::DeliverAndKeep(place));
-                }
-                if budget.allows(Cost::Loss) {
-                    actions.push(Act::Lose(place));
-                }
-            }
-        }
-        if self.rules.causal && budget.allows(Cost::Poke) {
-            self.pokes_of(state, actions);
-        }
-        if self.rules.delay_bound.is_some() && self.may_tick(state) {
-            actions.push(Act::Tick);
-        }
-    }
-
-    fn pokes_of(&self, state: &[u32], actions: &mut Vec<Act>) {
-        let pasts = &self.watch_facts[state[self.n] as usize].pasts;
-        for from in (0..self.n).filter(|&from| pasts[from] != 0 && self.is_alive(state, from)) {
-            actions.extend((0..self.n).filter(|&to| to != from).map(|to| Act::Poke(from, to)));
-        }
-    }
-
-    fn may_tick(&self, state: &[u32]) -> bool {
-        let hosts = state[..self.n].iter().map(|&host| &self.host_facts[host as usize]);
-        let letters = &state[self.letters_at()..];
-        let waits = !letters.is_empty() || hosts.clone().any(|host| host.armed);
-        let due = letters.iter().any(|&letter| self.letter_facts[letter as usize].overdue)
-            || hosts.clone().any(|host| host.overdue);
-        waits && !due
-    }
-
     pub(super) fn budget(&self, state: &[u32]) -> Budget {
         Budget::from_word(state[self.n + 1])
     }
 
-    fn is_alive(&self, state: &[u32], host: usize) -> bool {
+    pub(super) fn is_alive(&self, state: &[u32], host: usize) -> bool {
         self.host_facts[state[host] as usize].alive
     }
 
@@ -125,7 +73,13 @@ impl Tables {
                         return self.plain_outcome(state, fingerprint, host, step.event);
                     }
                 }
-                Act::DeliverAndKeep(_) | Act::Lose(_) | Act::Poke(..) | Act::Tick => {}
+                Act::DeliverAndKeep(_)
+                | Act::Lose(_)
+                | Act::Poke(..)
+                | Act::Suspect(..)
+                | Act::MoveCutShort(..)
+                | Act::DeliverCutShort(..)
+                | Act::Tick => {}
             }
         }
         self.follow(state, act, change)?;
@@ -167,13 +121,34 @@ impl Tables {
                     | Cost::Loss
                     | Cost::Duplicate
                     | Cost::Withdrawal
+                    | Cost::Suspicion
                     | Cost::Timeout
                     | Cost::Call => {}
                 }
             }
+            Act::MoveCutShort(host, place, effects) => {
+                let step = self.host_facts[state[host] as usize].moves[place];
+                change.budget = self.budget(state).after(step.cost).after(Cost::Crash).word();
+                self.befall(state, host, self.cut_short(step.event, effects)?, 0, change)?;
+                self.crashed(state, host, change);
+            }
             Act::Deliver(place) => {
                 change.removed = Some(place);
                 self.deliver(state, place, change)?;
+                self.void_before(state, place, change);
+            }
+            Act::DeliverCutShort(place, effects) => {
+                change.removed = Some(place);
+                change.budget = self.budget(state).after(Cost::Crash).word();
+                let letter = &self.letter_facts[state[self.letters_at() + place] as usize];
+                let (to, event) = (letter.to as usize, self.cut_short(letter.event, effects)?);
+                self.befall(state, to, event, letter.past, change)?;
+                self.void_before(state, place, change);
+                self.crashed(state, to, change);
+            }
+            Act::Suspect(host, of) => {
+                change.budget = self.budget(state).after(Cost::Suspicion).word();
+                self.suspect(state, host, of, change)?;
             }
             Act::DeliverAndKeep(place) => {
                 change.budget = self.budget(state).after(Cost::Duplicate).word();
@@ -207,7 +182,14 @@ impl Tables {
     }
 
     #[inline]
-    fn befall(&self, state: &[u32], host: usize, event: u32, past: u32, change: &mut Change) -> Result<(), Need> {
+    pub(super) fn befall(
+        &self,
+        state: &[u32],
+        host: usize,
+        event: u32,
+        past: u32,
+        change: &mut Change,
+    ) -> Result<(), Need> {
         let step = &self.step_table[self.step(state[host], event)? as usize];
         change.host = Some((host, step.host));
         if self.rules.causal {
@@ -217,7 +199,9 @@ impl Tables {
         for &letter in &step.letters {
             change.added.push(letter);
         }
-        if self.rules.bounds.crashes > 0 || !self.rules.absent.is_empty() {
+        if self.rules.sessions {
+            self.drop_what_is_void(state, host, change);
+        } else if self.rules.bounds.crashes > 0 || !self.rules.absent.is_empty() {
             self.drop_added_to_the_gone(state, change);
         }
         if step.is_seen {
@@ -245,7 +229,11 @@ impl Tables {
         for (&letter, &past) in step.letters.iter().zip(&reaction.pasts) {
             change.added.push(self.carrying(letter, past)?);
         }
-        self.drop_added_to_the_gone(state, change);
+        if self.rules.sessions {
+            self.drop_what_is_void(state, host, change);
+        } else {
+            self.drop_added_to_the_gone(state, change);
+        }
         if reaction.gone {
             for letter in &mut change.added {
                 *letter = self.without(*letter, host as u32)?;
@@ -256,7 +244,7 @@ impl Tables {
     }
 
     /// Whether nothing will ever happen to this host again.
-    fn is_gone(&self, state: &[u32], budget: u32, host: usize) -> bool {
+    pub(super) fn is_gone(&self, state: &[u32], budget: u32, host: usize) -> bool {
         !self.is_alive(state, host) && !Budget::from_word(budget).allows(Cost::Restart)
     }
 
@@ -266,57 +254,6 @@ impl Tables {
             let to = self.letter_facts[letter as usize].to as usize;
             !self.is_gone(state, budget, to)
         });
-    }
-
-    /// After a crash: who is to be told is told, and nothing reaches who will never live again.
-    fn crashed(&self, state: &[u32], host: usize, change: &mut Change) {
-        let mut next = self.built(state, change);
-        if self.rules.detector {
-            for to in 0..self.n {
-                if self.is_alive(&next, to) {
-                    self.insert(&mut next, self.news[host * self.n + to].0);
-                }
-            }
-        } else if self.rules.elects {
-            next[self.n + 1] = self.budget(&next).calling_again().word();
-        }
-        // The dead are told nothing, and who has not heard of its return hears only of its crash.
-        let crash_of = self.letter_facts[self.news[host * self.n].0 as usize].event;
-        let news_of_it = |facts: &LetterFacts| facts.from as usize == host && facts.event != crash_of;
-        self.drop_letters(&mut next, |facts| facts.is_notice && (facts.to as usize == host || news_of_it(facts)));
-        self.drop_letters_to_the_gone(&mut next);
-        change.whole = Some(next);
-    }
-
-    /// After a return: who has not heard of the crash hears only of the return.
-    fn restarted(&self, state: &[u32], host: usize, change: &mut Change) {
-        let mut next = self.built(state, change);
-        if self.rules.detector {
-            // However old they are: news age like all letters.
-            let crash_of = self.letter_facts[self.news[host * self.n].0 as usize].event;
-            self.drop_letters(&mut next, |facts| facts.is_notice && facts.event == crash_of);
-            for to in (0..self.n).filter(|&to| to != host) {
-                let (_, back) = self.news[host * self.n + to];
-                if self.is_alive(&next, to) {
-                    self.insert(&mut next, back);
-                } else {
-                    self.insert(&mut next, self.news[to * self.n + host].0);
-                }
-            }
-        }
-        self.drop_letters_to_the_gone(&mut next);
-        change.whole = Some(next);
-    }
-
-    fn drop_letters_to_the_gone(&self, state: &mut Vec<u32>) {
-        let gone: Vec<_> = (0..self.n).map(|host| self.is_gone(state, state[self.n + 1], host)).collect();
-        self.drop_letters(state, |facts| gone[facts.to as usize]);
-    }
-
-    fn drop_letters(&self, state: &mut Vec<u32>, drop: impl Fn(&LetterFacts) -> bool) {
-        let (parts, letters) = state.split_at(self.letters_at());
-        let kept: Vec<_> = letters.iter().filter(|&&letter| !drop(&self.letter_facts[letter as usize])).collect();
-        *state = parts.iter().chain(kept).copied().collect();
     }
 
     fn tick(&self, state: &[u32], change: &mut Change) -> Result<(), Need> {

@@ -48,6 +48,11 @@ pub(super) enum Need {
     Older {
         letter: u32,
     },
+    /// The event, cut short after so many effects.
+    CutShort {
+        event: u32,
+        effects: usize,
+    },
     /// An application's message.
     Poke {
         host: u32,
@@ -93,6 +98,8 @@ pub(super) struct LetterFacts {
     pub(super) past: u32,
     pub(super) is_message: bool,
     pub(super) is_notice: bool,
+    /// Whether it voids what stands before it with the same key.
+    pub(super) is_end_of_session: bool,
     pub(super) overdue: bool,
 }
 
@@ -104,6 +111,8 @@ pub(super) struct Step {
     /// What a watch sees of it, and whether that is anything.
     pub(super) batch: u32,
     pub(super) is_seen: bool,
+    /// How many effects it has.
+    pub(super) effects: usize,
     /// What it adds to the fingerprint of a state in which letters may arrive in any order.
     pub(super) difference: u64,
 }
@@ -161,6 +170,7 @@ pub(super) struct Tables {
     pub(super) without: FxHashMap<(u32, u32), u32>,
     pub(super) older: FxHashMap<u32, u32>,
     pub(super) pokes: FxHashMap<(u32, u32, u32), u32>,
+    pub(super) cut_short: FxHashMap<(u32, usize), u32>,
     /// The letters that tell of a crash and of a return, by who it is about and who is told.
     pub(super) news: Vec<(u32, u32)>,
     pub(super) tick: u32,
@@ -192,6 +202,7 @@ impl Tables {
             without: FxHashMap::default(),
             older: FxHashMap::default(),
             pokes: FxHashMap::default(),
+            cut_short: FxHashMap::default(),
             news: Vec::new(),
             tick: 0,
             violated_at_first: 0,
@@ -243,6 +254,10 @@ impl Tables {
 
     pub(super) fn older(&self, letter: u32) -> Result<u32, Need> {
         self.older.get(&letter).copied().ok_or(Need::Older { letter })
+    }
+
+    pub(super) fn cut_short(&self, event: u32, effects: usize) -> Result<u32, Need> {
+        self.cut_short.get(&(event, effects)).copied().ok_or(Need::CutShort { event, effects })
     }
 
     /// The letter that the application of this host would send, and the past it carries.

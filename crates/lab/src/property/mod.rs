@@ -138,7 +138,7 @@ pub fn of_family(family: Family) -> &'static [Property] {
 #[cfg(test)]
 mod history {
     use quorate_core::catalog::Property;
-    use quorate_core::clock::{Fence, Number};
+    use quorate_core::clock::{Epoch, Fence, Number};
     use quorate_core::id::Id;
     use quorate_core::process::Ticks;
     use quorate_core::trace::{Label, Opinion, Record, Sequence, What};
@@ -160,7 +160,7 @@ mod history {
     }
 
     pub(super) fn entered(fence: u64) -> What {
-        What::Entered { fence: Fence::counted(0, Number::try_from(fence).unwrap()) }
+        What::Entered { fence: Fence::counted(Epoch::FIRST, Number::try_from(fence).unwrap()) }
     }
 
     pub(super) fn sent(to: u32, sequence: Sequence) -> What {

@@ -24,6 +24,7 @@ impl Scenario {
             timing: exploration.timing,
             delay_bound: (exploration.delay_bound != 1).then_some(exploration.delay_bound),
             detector: exploration.detector,
+            recovery: exploration.recovery,
             stamps: exploration.unstamped_pokes.then_some(false),
             options: exploration.options.clone(),
             absent: exploration.absent.clone(),

@@ -10,19 +10,21 @@ use quorate_core::setting::Timing;
 use super::step::{Step, process};
 use super::{Expectation, Header, LARGEST_GROUP, MOST_BYTES, MOST_STEPS, Scenario, ScenarioError, Written};
 use crate::network::Order;
+use crate::recovery::Beside;
 use crate::stage::wish::Times;
 
 /// What parts the script from the expected conversation.
 const RULE: &str = "---";
 
 /// What a header may say, with what it takes.
-const KEYS: [(&str, &str); 13] = [
+const KEYS: [(&str, &str); 14] = [
     ("algorithm", "NAME"),
     ("n", "NUMBER"),
     ("order", "fifo or any"),
     ("timing", "synchronous or asynchronous"),
     ("delay-bound", "TICKS"),
     ("detector", "yes or no"),
+    ("recovery", "the election beside it, if it needs one: ring, chang-roberts or bully"),
     ("stamps", "yes or no"),
     ("option", "KEY=VALUE"),
     ("absent", "p3"),
@@ -171,6 +173,12 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
         }
         "delay-bound" => header.delay_bound = Some(number(value, 1, 100)?),
         "detector" => header.detector = Some(yes_or_no(value)?),
+        "recovery" => {
+            let known = Beside::ALL.map(Beside::name).join(", ");
+            let found = Beside::ALL.into_iter().find(|election| election.name() == value);
+            header.recovery =
+                Some(found.ok_or_else(|| format!("`{value}`: the election beside it is one of {known}"))?);
+        }
         "stamps" => header.stamps = Some(yes_or_no(value)?),
         "entries-each" => {
             header.entries_each = Some(match value {
@@ -261,6 +269,9 @@ impl fmt::Display for Header {
         }
         if let Some(detector) = self.detector {
             writeln!(f, "detector {}", yes_or_no(detector))?;
+        }
+        if let Some(recovery) = self.recovery {
+            writeln!(f, "recovery {}", recovery.name())?;
         }
         if let Some(stamps) = self.stamps {
             writeln!(f, "stamps {}", yes_or_no(stamps))?;

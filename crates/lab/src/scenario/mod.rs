@@ -23,6 +23,7 @@ use quorate_core::process::Ticks;
 use quorate_core::setting::Timing;
 
 use crate::network::Order;
+use crate::recovery::Beside;
 use crate::stage::wish::Times;
 use step::Step;
 
@@ -58,6 +59,9 @@ pub struct Header {
     pub delay_bound: Option<Ticks>,
     /// Whether everybody is told of crashes.
     pub detector: Option<bool>,
+    /// Whether messages travel in sessions, so that the algorithm can recover, and with which election beside it if it
+    /// needs one.
+    pub recovery: Option<Beside>,
     /// Whether applications' messages carry stamps.
     pub stamps: Option<bool>,
     /// The algorithm's options, as key and value.
@@ -86,6 +90,7 @@ impl Header {
             timing: None,
             delay_bound: None,
             detector: None,
+            recovery: None,
             stamps: None,
             options: Vec::new(),
             absent: Vec::new(),

@@ -1,6 +1,6 @@
 //! A scenario on a stage, step by step.
 
-use quorate_core::catalog::{Entry, Family, Property, Visitor};
+use quorate_core::catalog::{Entry, Family, Property};
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
 use quorate_core::id::Id;
@@ -16,6 +16,7 @@ use crate::conversation::conversation;
 use crate::network::Order;
 use crate::observer::Verdict;
 use crate::property::{Monitor, of_family};
+use crate::recovery::{self, Runner};
 use crate::report::Severity;
 use crate::stage::host::Company;
 use crate::stage::wish::{Caller, Client, Free, Listener, Times, Wish};
@@ -126,7 +127,7 @@ impl Scenario {
             return Err(ScenarioError::of_header(why));
         }
         struct Play<'a>(&'a Scenario, &'static Entry);
-        impl Visitor for Play<'_> {
+        impl Runner for Play<'_> {
             type Output = Result<Played, ScenarioError>;
             fn mutex<M: Mutex>(self) -> Self::Output {
                 self.0.play_entry::<_, Client>(self.1, Withdrawable::<M>::new)
@@ -138,7 +139,7 @@ impl Scenario {
                 self.0.play_entry::<_, Listener>(self.1, D::new)
             }
         }
-        subject.visit(Play(self, entry))
+        recovery::run(subject, self.header.recovery, Play(self, entry))
     }
 
     fn play_entry<P, A>(&self, entry: &'static Entry, create: Create<P>) -> Result<Played, ScenarioError>
@@ -155,6 +156,7 @@ impl Scenario {
             .map_err(|error| ScenarioError::of_header(error.to_string()))?;
         let uncounted = header.entries_each == Some(Times::Endless);
         let group = if uncounted { group.uncounted() } else { group };
+        let group = if header.recovery.is_some() { group.recovering() } else { group };
         let said = self.rules(entry);
         let company = Company { group: group.clone(), create, timed: said.delay_bound.is_some() };
         let restarts = header.restarts.unwrap_or(said.bounds.restarts);
@@ -193,10 +195,15 @@ impl Scenario {
         let count = |is: fn(&Step) -> bool| self.script.iter().filter(|written| is(&written.step)).count() as u32;
         let default_order = if entry.assumptions.fifo { Order::Fifo } else { Order::Any };
         let timed = header.timing_of(entry) == Timing::Synchronous;
+        let recovers = header.recovery.is_some();
+        let is_timeless = header
+            .recovery
+            .is_some_and(|beside| !entry.assumptions.synchronous && !beside.entry().assumptions.synchronous);
         Rules {
-            order: header.order.unwrap_or(default_order),
-            delay_bound: timed.then_some(header.delay_bound.unwrap_or(1)),
-            detector: header.detector.unwrap_or(entry.assumptions.detector),
+            order: if recovers { Order::Fifo } else { header.order.unwrap_or(default_order) },
+            delay_bound: (timed && !is_timeless).then_some(header.delay_bound.unwrap_or(1)),
+            detector: recovers || header.detector.unwrap_or(entry.assumptions.detector),
+            sessions: recovers,
             stamped_pokes: header.stamps.unwrap_or(true),
             times: header.entries_each.unwrap_or(Times::Endless),
             coordinator: None,
@@ -204,11 +211,12 @@ impl Scenario {
             absent: header.absent.iter().copied().collect(),
             bounds: Bounds {
                 pokes: count(|step| matches!(step, Step::Tell(..))),
-                crashes: count(|step| matches!(step, Step::Crash(_))),
+                crashes: count(|step| matches!(step, Step::Crash(_) | Step::CutShort(..))),
                 restarts: count(|step| matches!(step, Step::ComeBack(_))),
                 losses: count(|step| matches!(step, Step::Lose { .. })),
                 duplicates: count(|step| matches!(step, Step::Get { again: true, .. })),
                 withdrawals: count(|step| matches!(step, Step::Wish(_, Wish::Withdraw))),
+                suspicions: count(|step| matches!(step, Step::Suspect(..))),
                 timeouts: None,
             },
             causal: false,
@@ -224,6 +232,7 @@ const UNBOUNDED: Bounds = Bounds {
     losses: u32::MAX,
     duplicates: u32::MAX,
     withdrawals: u32::MAX,
+    suspicions: u32::MAX,
     timeouts: None,
 };
 
@@ -322,7 +331,9 @@ where
     fn choice(&self, step: &Step) -> Result<Choice<P>, String> {
         let alive = |id: &Id| self.stage.host(*id).is_alive();
         match step {
-            Step::Wish(id, _) | Step::TimeOut(id, _) | Step::Crash(id) | Step::Tell(id, _) if !alive(id) => {
+            Step::Wish(id, _) | Step::TimeOut(id, _) | Step::Crash(id) | Step::Tell(id, _) | Step::Suspect(id, _)
+                if !alive(id) =>
+            {
                 Err(format!("{id} has crashed"))
             }
             Step::Wish(id, wish) if self.stage.host(*id).wishes().contains(wish) => Ok(Choice::Wish(*id, *wish)),
@@ -343,6 +354,15 @@ where
             Step::Crash(id) => Ok(Choice::Crash(*id)),
             Step::ComeBack(id) if alive(id) => Err(format!("{id} lives")),
             Step::ComeBack(id) => Ok(Choice::Restart(*id)),
+            Step::Suspect(id, of) if self.stage.may_suspect(*id, *of) => Ok(Choice::Suspect(*id, *of)),
+            Step::Suspect(id, of) => Err(format!(
+                "{id} can suspect {of} only with `recovery`, while both live, and not while it is to be told of it"
+            )),
+            Step::CutShort(step, effects) => {
+                let choice = Choice::CutShort(Box::new(self.choice(step)?), *effects);
+                let possible = self.stage.choices().contains(&choice);
+                if possible { Ok(choice) } else { Err(format!("`{step}` does not have more than {effects} effects")) }
+            }
             Step::Tick if self.stage.may_tick() => Ok(Choice::Tick),
             Step::Tick => Err("time passes only with `timing synchronous`, while something waits for it and nothing \
                                has to happen before"
@@ -430,9 +450,13 @@ where
         let ordinary = |choice: &Choice<P>| match choice {
             Choice::Wish(..) | Choice::Deliver { keep: false, .. } | Choice::Timeout(..) | Choice::Tick => true,
             // These may happen nearly always.
-            Choice::Deliver { .. } | Choice::Lose(_) | Choice::Poke(..) | Choice::Crash(_) | Choice::Restart(_) => {
-                false
-            }
+            Choice::Deliver { .. }
+            | Choice::Lose(_)
+            | Choice::Poke(..)
+            | Choice::Crash(_)
+            | Choice::Restart(_)
+            | Choice::Suspect(..)
+            | Choice::CutShort(..) => false,
         };
         let choices = self.stage.choices().into_iter().filter(ordinary);
         let possible: Vec<_> = choices.map(|choice| self.stage.in_words(&choice)).collect();

@@ -53,6 +53,10 @@ pub enum Step {
     Crash(Id),
     /// `p1 comes back`.
     ComeBack(Id),
+    /// `p1 suspects p2`, which lives.
+    Suspect(Id, Id),
+    /// `p1 asks, and crashes after 2`: of the effects of a step, only so many are carried out.
+    CutShort(Box<Step>, usize),
     /// `time passes`: one tick.
     Tick,
     /// `deliver all`: everything on its way, the oldest first, and what is sent meanwhile.
@@ -73,12 +77,23 @@ pub struct Name {
 /// What steps there are, for who wrote something else.
 pub const KNOWN: &str = "p1 asks, p1 leaves, p1 withdraws, p1 calls, p2 gets MESSAGE from p1, p2 gets everything, \
      MESSAGE from p1 to p2 is lost, p1 tells p2, p2 hears from p1, p2 is told that p1 has crashed (or is back), \
-     p1 times out: TIMER, p1 crashes, p1 comes back, time passes, deliver all";
+     p1 times out: TIMER, p1 crashes, p1 comes back, p1 suspects p2, p1 asks, and crashes after 2, time passes, \
+     deliver all";
 
 impl Step {
     /// What these words mean; or why they mean nothing.
     pub fn parse(text: &str) -> Result<Step, String> {
         let unknown = || format!("`{text}` is not a step; steps are: {KNOWN}");
+        if let Some((step, effects)) = text.rsplit_once(", and crashes after ") {
+            let effects = effects.trim().parse().ok().filter(|&effects| effects > 0);
+            let effects = effects.ok_or_else(|| format!("`{text}`: say after how many of its effects, as in 2"))?;
+            return match Step::parse(step)? {
+                step @ (Step::Wish(..) | Step::Get { again: false, .. } | Step::Told { .. } | Step::TimeOut(..)) => {
+                    Ok(Step::CutShort(Box::new(step), effects))
+                }
+                _ => Err(format!("`{text}`: only what one process does can be cut short by its crash")),
+            };
+        }
         if let Some((who, timer)) = text.split_once(" times out:") {
             return match timer.trim() {
                 "" => Err(format!("`{text}`: say which timer, as in p1 times out: answers")),
@@ -118,6 +133,7 @@ impl Step {
             }
             [who, "crashes"] => Step::Crash(process(who)?),
             [who, "comes", "back"] => Step::ComeBack(process(who)?),
+            [who, "suspects", of] => Step::Suspect(process(who)?, process(of)?),
             ["time", "passes"] => Step::Tick,
             ["deliver", "all"] => Step::DeliverAll,
             _ => return Err(unknown()),
@@ -132,13 +148,16 @@ impl Step {
     /// Whom it names.
     pub fn processes(&self) -> Vec<Id> {
         match *self {
+            Step::CutShort(ref step, _) => step.processes(),
             Step::Wish(id, _)
             | Step::TimeOut(id, _)
             | Step::Crash(id)
             | Step::ComeBack(id)
             | Step::GetEverything(id) => vec![id],
             Step::Get { to, from, .. } | Step::Lose { to, from, .. } => vec![to, from],
-            Step::Tell(first, second) | Step::Hear(first, second) => vec![first, second],
+            Step::Tell(first, second) | Step::Hear(first, second) | Step::Suspect(first, second) => {
+                vec![first, second]
+            }
             Step::Told { to, of, .. } => vec![to, of],
             Step::Tick | Step::DeliverAll => Vec::new(),
         }
@@ -187,6 +206,8 @@ impl fmt::Display for Step {
             Step::TimeOut(id, timer) => write!(f, "{id} times out: {timer}"),
             Step::Crash(id) => write!(f, "{id} crashes"),
             Step::ComeBack(id) => write!(f, "{id} comes back"),
+            Step::Suspect(id, of) => write!(f, "{id} suspects {of}"),
+            Step::CutShort(step, effects) => write!(f, "{step}, and crashes after {effects}"),
             Step::Tick => f.write_str("time passes"),
             Step::DeliverAll => f.write_str("deliver all"),
             Step::GetEverything(id) => write!(f, "{id} gets everything"),
@@ -220,6 +241,10 @@ mod tests {
             "p1 times out: silence(p3)",
             "p1 crashes",
             "p1 comes back",
+            "p1 suspects p2",
+            "p1 asks, and crashes after 2",
+            "p2 gets request(1) #2 from p1, and crashes after 1",
+            "p2 is told that p1 has crashed, and crashes after 3",
             "time passes",
             "deliver all",
         ] {
@@ -241,6 +266,8 @@ mod tests {
             ("p2 gets request #0 from p1", "#2 for the second"),
             ("p1 asks, and will again", "only a message"),
             ("p1 times out: ", "which timer"),
+            ("p1 asks, and crashes after 0", "how many"),
+            ("p1 crashes, and crashes after 1", "cut short"),
         ] {
             let why = Step::parse(words).unwrap_err();
             assert!(why.contains(named), "{words}: {why}");

@@ -67,6 +67,8 @@ pub enum Happening<P: Process> {
     Crash,
     /// Its process begins another life.
     Restart,
+    /// This befalls it, and its process crashes when so many effects have been carried out.
+    CutShort(Box<Happening<P>>, usize),
     /// A tick of time passes.
     Tick,
 }
@@ -78,6 +80,8 @@ pub struct Aftermath<M> {
     pub sends: Vec<(Id, M)>,
     /// What is to be recorded, in order. The sequence of a `Sent` is its place in `sends`.
     pub records: Vec<What>,
+    /// How many effects there were.
+    pub effects: usize,
 }
 
 impl<P, A> Host<P, A>
@@ -138,8 +142,26 @@ where
 
     /// Lets something befall it.
     pub fn befall(&mut self, id: Id, happening: Happening<P>, company: &Company<P>) -> Aftermath<P::Message> {
+        match happening {
+            Happening::CutShort(happening, effects) => {
+                let mut after = self.befall_in_part(id, *happening, effects, company);
+                after.records.extend(self.befall_in_part(id, Happening::Crash, 0, company).records);
+                after
+            }
+            whole => self.befall_in_part(id, whole, usize::MAX, company),
+        }
+    }
+
+    /// Lets something befall it, and carries out no more than so many effects.
+    fn befall_in_part(
+        &mut self,
+        id: Id,
+        happening: Happening<P>,
+        most: usize,
+        company: &Company<P>,
+    ) -> Aftermath<P::Message> {
         let mut effects = Effects::<P>::new(id);
-        let mut after = Aftermath { sends: Vec::new(), records: Vec::new() };
+        let mut after = Aftermath { sends: Vec::new(), records: Vec::new(), effects: 0 };
         match happening {
             Happening::Start => self.node.start(&mut effects),
             Happening::Wish(wish) => {
@@ -173,8 +195,10 @@ where
                 self.node.start(&mut effects);
             }
             Happening::Tick => self.pass_time(),
+            Happening::CutShort(..) => unreachable!("what is cut short is not cut short again"),
         }
-        for effect in effects.drain() {
+        after.effects = effects.len();
+        for effect in effects.drain().take(most) {
             self.carry_out(effect, company, &mut after);
         }
         after

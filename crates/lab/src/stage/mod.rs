@@ -4,7 +4,9 @@
 //! [explorer](crate::explore) tries every choice, in a packed form of the same state; a [scenario](crate::scenario)
 //! writes them down. Whatever a stage does, it tells as records.
 
+mod choices;
 pub mod host;
+mod lives;
 mod rules;
 pub mod wish;
 mod words;
@@ -61,8 +63,25 @@ impl<M: Clone> Letter<M> {
     }
 
     /// Whether it waits for those that were sent before it.
-    pub fn is_ordered(&self, order: Order) -> bool {
-        order == Order::Fifo && matches!(self.content, Content::Message(_))
+    pub fn is_ordered(&self, rules: &Rules) -> bool {
+        match self.content {
+            Content::Message(_) => rules.order == Order::Fifo,
+            Content::Notice(_) => rules.sessions,
+            Content::Poke(_) => false,
+        }
+    }
+
+    /// Whether it voids what was sent before it and has not arrived, instead of waiting for it.
+    pub fn is_end_of_session(&self, rules: &Rules) -> bool {
+        rules.sessions && matches!(self.content, Content::Notice(Notice::Suspect(_)))
+    }
+
+    fn is_message(&self) -> bool {
+        matches!(self.content, Content::Message(_))
+    }
+
+    fn is_notice(&self) -> bool {
+        matches!(self.content, Content::Notice(_))
     }
 }
 
@@ -88,6 +107,10 @@ pub enum Choice<P: Process> {
     Crash(Id),
     /// A process comes back.
     Restart(Id),
+    /// The first suspects the second, which lives.
+    Suspect(Id, Id),
+    /// This happens to a process, which carries out so many effects of it and crashes.
+    CutShort(Box<Choice<P>>, usize),
     /// A tick of time passes.
     Tick,
 }
@@ -202,7 +225,7 @@ where
         let mut letters: Vec<_> = self.letters.iter().map(|(_, letter)| letter.clone()).collect();
         // A stable sort by channel keeps each channel's order; where order does not matter, by everything.
         letters.sort_by_cached_key(|letter| {
-            let free = !letter.is_ordered(self.rules.order);
+            let free = !letter.is_ordered(&self.rules);
             (free, letter.from, letter.to, if free { format!("{letter:?}") } else { String::new() })
         });
         Situation {
@@ -214,72 +237,13 @@ where
         }
     }
 
-    /// Everything that may happen next.
-    pub fn choices(&self) -> Vec<Choice<P>> {
-        let mut choices = Vec::new();
-        for (id, host) in Id::all(self.n()).zip(&self.hosts) {
-            let allowed = |wish: &Wish| *wish != Wish::Withdraw || self.left.withdrawals > 0;
-            choices.extend(host.wishes().into_iter().filter(allowed).map(|wish| Choice::Wish(id, wish)));
-            if self.left.timeouts != Some(0) {
-                choices.extend(host.ripe().map(|timer| Choice::Timeout(id, timer.clone())));
-            }
-            if host.is_alive() && self.left.crashes > 0 {
-                choices.push(Choice::Crash(id));
-            }
-            if !host.is_alive() && self.left.restarts > 0 {
-                choices.push(Choice::Restart(id));
-            }
-            if host.is_alive() && self.left.pokes > 0 && self.causality.knows_any(id) {
-                choices.extend(id.others(self.n()).map(|to| Choice::Poke(id, to)));
-            }
-        }
-        for place in (0..self.letters.len()).filter(|&place| self.is_next(place)) {
-            choices.push(Choice::Deliver { place, keep: false });
-            if matches!(self.letters[place].1.content, Content::Message(_)) {
-                if self.left.duplicates > 0 {
-                    choices.push(Choice::Deliver { place, keep: true });
-                }
-                if self.left.losses > 0 {
-                    choices.push(Choice::Lose(place));
-                }
-            }
-        }
-        if self.may_tick() {
-            choices.push(Choice::Tick);
-        }
-        choices
-    }
-
-    /// Whether the letter at this place waits for no other.
-    pub fn is_next(&self, place: usize) -> bool {
-        let (_, letter) = &self.letters[place];
-        let same_channel = |(_, other): &(Sequence, Letter<P::Message>)| {
-            other.is_ordered(self.rules.order) && other.from == letter.from && other.to == letter.to
-        };
-        !letter.is_ordered(self.rules.order) || !self.letters[..place].iter().any(same_channel)
-    }
-
-    /// Whether time may pass: there is time, something waits for it, and nothing is due before.
-    pub fn may_tick(&self) -> bool {
-        self.rules.delay_bound.is_some_and(|bound| {
-            let waits = !self.letters.is_empty() || self.hosts.iter().any(|host| host.armed().next().is_some());
-            let due =
-                self.letters.iter().any(|(_, letter)| letter.age >= bound) || self.hosts.iter().any(Host::is_overdue);
-            waits && !due
-        })
-    }
-
     /// Lets something happen, which is one of the [choices](Self::choices), and says what was recorded of it.
     pub fn happen(&mut self, choice: Choice<P>) -> Vec<Record> {
         self.steps += 1;
         let mut records = Vec::new();
         match choice {
             Choice::Wish(id, wish) => {
-                match wish {
-                    Wish::Withdraw => self.left.withdrawals -= 1,
-                    Wish::Call => self.uncalled = false,
-                    Wish::Enter | Wish::Exit => {}
-                }
+                self.pay_for_wish(wish);
                 self.befall(id, Happening::Wish(wish), &mut records);
             }
             Choice::Deliver { place, keep } => self.deliver(place, keep, &mut records),
@@ -301,6 +265,14 @@ where
                 self.left.restarts -= 1;
                 self.restart(id, &mut records);
             }
+            Choice::Suspect(id, of) => {
+                self.left.suspicions -= 1;
+                self.suspect(id, of, &mut records);
+            }
+            Choice::CutShort(choice, effects) => {
+                self.left.crashes -= 1;
+                self.happen_in_part(*choice, effects, &mut records);
+            }
             Choice::Tick => {
                 for id in Id::all(self.n()) {
                     self.befall(id, Happening::Tick, &mut records);
@@ -313,7 +285,49 @@ where
         records
     }
 
+    /// A process carries out so many effects of something, and crashes.
+    fn happen_in_part(&mut self, choice: Choice<P>, effects: usize, records: &mut Vec<Record>) {
+        let (id, happening) = match choice {
+            Choice::Wish(id, wish) => {
+                self.pay_for_wish(wish);
+                (id, Happening::Wish(wish))
+            }
+            Choice::Timeout(id, timer) => {
+                self.left.timeouts = self.left.timeouts.map(|left| left - 1);
+                (id, Happening::Timeout(timer))
+            }
+            Choice::Deliver { place, .. } => {
+                let Some(letter) = self.take_letter(place, false, records) else { return };
+                (letter.to, letter.arrival())
+            }
+            Choice::Lose(_)
+            | Choice::Poke(..)
+            | Choice::Crash(_)
+            | Choice::Restart(_)
+            | Choice::Suspect(..)
+            | Choice::CutShort(..)
+            | Choice::Tick => unreachable!("this is not cut short"),
+        };
+        self.befall(id, Happening::CutShort(Box::new(happening), effects), records);
+        self.tell_of_crash(id, records);
+    }
+
+    fn pay_for_wish(&mut self, wish: Wish) {
+        match wish {
+            Wish::Withdraw => self.left.withdrawals -= 1,
+            Wish::Call => self.uncalled = false,
+            Wish::Enter | Wish::Exit => {}
+        }
+    }
+
     fn deliver(&mut self, place: usize, keep: bool, records: &mut Vec<Record>) {
+        if let Some(letter) = self.take_letter(place, keep, records) {
+            self.befall(letter.to, letter.arrival(), records);
+        }
+    }
+
+    /// A letter that arrives at who lives. It is recorded, and what it voids is gone.
+    fn take_letter(&mut self, place: usize, keep: bool, records: &mut Vec<Record>) -> Option<Letter<P::Message>> {
         let (sequence, letter) = if keep {
             self.left.duplicates -= 1;
             self.letters[place].clone()
@@ -321,8 +335,17 @@ where
             self.letters.remove(place)
         };
         let (from, to) = (letter.from, letter.to);
+        if letter.is_end_of_session(&self.rules) {
+            // Nothing is sent in a session after its end, so what is before it is all that is left of it.
+            let mut at = 0;
+            self.lose_letters(records, |other| {
+                at += 1;
+                at <= place && other.is_message() && other.from == from && other.to == to
+            });
+        }
         if !self.hosts[to.index()].is_alive() {
-            return self.record_loss(sequence, &letter, records);
+            self.record_loss(sequence, &letter, records);
+            return None;
         }
         let what = match &letter.content {
             Content::Message(message) => Some(What::Received { from, sequence, label: Label::of(message) }),
@@ -333,7 +356,17 @@ where
             self.causality.learn(to, &letter.past);
             records.push(self.record(to, what));
         }
-        self.befall(to, letter.arrival(), records);
+        Some(letter)
+    }
+
+    /// Those letters are lost, which is recorded.
+    fn lose_letters(&mut self, records: &mut Vec<Record>, mut is_lost: impl FnMut(&Letter<P::Message>) -> bool) {
+        let (lost, kept): (Vec<_>, Vec<_>) =
+            std::mem::take(&mut self.letters).into_iter().partition(|(_, letter)| is_lost(letter));
+        self.letters = kept;
+        for (sequence, letter) in lost {
+            self.record_loss(sequence, &letter, records);
+        }
     }
 
     fn poke(&mut self, from: Id, to: Id, records: &mut Vec<Record>) {
@@ -345,60 +378,6 @@ where
         records.push(self.record(from, What::Poked { to, sequence: self.sequence }));
         if !self.is_gone(to) {
             self.letters.push((self.sequence, letter));
-        }
-    }
-
-    fn crash(&mut self, id: Id, records: &mut Vec<Record>) {
-        self.befall(id, Happening::Crash, records);
-        // The dead are told nothing, and who has not heard of its return hears only of its crash.
-        self.letters.retain(|(_, letter)| match letter.content {
-            Content::Notice(notice) => letter.to != id && notice != Notice::Trust(id),
-            Content::Message(_) | Content::Poke(_) => true,
-        });
-        if self.rules.detector {
-            self.tell_everybody(Notice::Suspect(id), id);
-        } else {
-            self.uncalled |= self.rules.elects;
-        }
-        self.drop_letters_to_the_gone(records);
-    }
-
-    fn restart(&mut self, id: Id, records: &mut Vec<Record>) {
-        self.befall(id, Happening::Restart, records);
-        // Who has not heard of the crash yet hears only of the return.
-        self.letters.retain(|(_, letter)| letter.content != Content::Notice(Notice::Suspect(id)));
-        if self.rules.detector {
-            self.tell_everybody(Notice::Trust(id), id);
-            self.tell_of_the_dead(id);
-        }
-        self.drop_letters_to_the_gone(records);
-    }
-
-    fn tell_everybody(&mut self, notice: Notice, about: Id) {
-        for to in about.others(self.n()).filter(|to| self.hosts[to.index()].is_alive()) {
-            self.letters.push((0, Letter::notice(about, to, notice)));
-        }
-    }
-
-    fn tell_of_the_dead(&mut self, to: Id) {
-        if self.rules.detector {
-            for dead in to.others(self.n()).filter(|id| !self.hosts[id.index()].is_alive()) {
-                self.letters.push((0, Letter::notice(dead, to, Notice::Suspect(dead))));
-            }
-        }
-    }
-
-    /// Whether nothing will ever happen to this process again.
-    fn is_gone(&self, id: Id) -> bool {
-        self.hosts.get(id.index()).is_none_or(|host| !host.is_alive() && self.left.restarts == 0)
-    }
-
-    fn drop_letters_to_the_gone(&mut self, records: &mut Vec<Record>) {
-        let (gone, kept): (Vec<_>, Vec<_>) =
-            std::mem::take(&mut self.letters).into_iter().partition(|(_, letter)| self.is_gone(letter.to));
-        self.letters = kept;
-        for (sequence, letter) in gone {
-            self.record_loss(sequence, &letter, records);
         }
     }
 
@@ -414,7 +393,7 @@ where
 
     /// Lets something befall a host, and sends what comes of it.
     fn befall(&mut self, id: Id, happening: Happening<P>, records: &mut Vec<Record>) {
-        let Aftermath { sends, records: happened } = self.hosts[id.index()].befall(id, happening, &self.company);
+        let Aftermath { sends, records: happened, .. } = self.hosts[id.index()].befall(id, happening, &self.company);
         let mut sends = sends.into_iter();
         for what in happened {
             if self.rules.causal
@@ -439,7 +418,7 @@ where
         self.sequence += 1;
         let sequence = self.sequence;
         records.push(self.record(from, What::Sent { to, sequence, label: label.clone() }));
-        if self.is_gone(to) {
+        if self.is_void(from, to) {
             records.push(self.record(from, What::Lost { to, sequence, label }));
         } else {
             let past = self.causality.known_to(from);

@@ -9,6 +9,17 @@ use super::wish::Times;
 use crate::network::Order;
 
 /// What may happen at all, and how often.
+///
+/// # Sessions
+/// What recovery is built upon: messages arrive in order and once between two lives, and everybody is told where a life
+/// ends and where the next one begins, in that order.
+/// - A crash takes any end of what is on its way from the dead to each other process. Who is told of the crash gets
+///   nothing more of that life. What was sent to the dead is void.
+/// - Who comes back speaks to the others from where they are told that it is back, and is spoken to by each from where
+///   that one was told. What is sent to it before is void.
+/// - One may be [suspected](Bounds::suspicions) although it lives. Then the session between the two ends: the one is
+///   told at once that the other has crashed, and later that it is back; the other is told both of the one. What was on
+///   its way is lost, or an end of it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Rules {
     /// In which order messages arrive.
@@ -17,6 +28,8 @@ pub struct Rules {
     pub delay_bound: Option<Ticks>,
     /// Whether everybody is told of every crash, at some time after it.
     pub detector: bool,
+    /// Whether messages travel in [sessions](Rules#sessions).
+    pub sessions: bool,
     /// Whether an application's message carries a stamp.
     pub stamped_pokes: bool,
     /// How often each application asks.
@@ -48,6 +61,8 @@ pub struct Bounds {
     pub duplicates: u32,
     /// Withdrawals of a request.
     pub withdrawals: u32,
+    /// Suspicions of who lives, where messages travel in sessions.
+    pub suspicions: u32,
     /// Timers that run out; any number, if none is said.
     pub timeouts: Option<u32>,
 }

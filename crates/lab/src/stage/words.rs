@@ -1,6 +1,6 @@
 //! What may happen on a stage, in the words of a [scenario](crate::scenario), which reads them back.
 
-use quorate_core::catalog::Entry;
+use quorate_core::catalog::{Entry, Family};
 use quorate_core::process::{Notice, Process};
 use quorate_core::trace::{Label, Recorded, timer_name};
 
@@ -29,6 +29,10 @@ where
             Choice::Timeout(id, timer) => format!("{id} times out: {}", timer_name(timer)),
             Choice::Crash(id) => format!("{id} crashes"),
             Choice::Restart(id) => format!("{id} comes back"),
+            Choice::Suspect(id, of) => format!("{id} suspects {of}"),
+            Choice::CutShort(choice, effects) => {
+                format!("{}, and crashes after {effects}", self.in_words(choice))
+            }
             Choice::Tick => "time passes".into(),
         }
     }
@@ -65,12 +69,17 @@ impl Rules {
     /// What of these breaks an assumption of an algorithm, in words.
     pub fn broken_assumptions(&self, entry: &Entry) -> Vec<String> {
         let (assumed, bounds) = (&entry.assumptions, &self.bounds);
+        let recovers = self.sessions && entry.recovery.is_some();
         let broken = [
             (assumed.reliable && bounds.losses > 0, "messages may be lost"),
             (assumed.reliable && bounds.duplicates > 0, "messages may arrive twice"),
             (assumed.fifo && self.order == Order::Any, "messages may overtake each other"),
-            (assumed.crash_free && (bounds.crashes > 0 || !self.absent.is_empty()), "processes crash"),
-            (assumed.restart_free && bounds.restarts > 0, "processes come back"),
+            (assumed.crash_free && !recovers && (bounds.crashes > 0 || !self.absent.is_empty()), "processes crash"),
+            (
+                assumed.restart_free && bounds.restarts > 0 && !(recovers && entry.family == Family::Mutex),
+                "processes come back",
+            ),
+            (bounds.suspicions > 0, "the living are suspected"),
             (assumed.synchronous && self.delay_bound.is_none(), "delays have no bound"),
             (assumed.detector && !self.detector, "nobody tells of crashes"),
         ];

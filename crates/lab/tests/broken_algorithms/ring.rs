@@ -3,7 +3,7 @@
 use std::convert::Infallible;
 
 use quorate_core::catalog::{Entry, Family, Property};
-use quorate_core::clock::{Fence, Number};
+use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::mutex::{Input, Mutex, Output};
 use quorate_core::process::{self, Effects, Event, Process};
@@ -74,7 +74,7 @@ impl<const FLAW: u8> Process for Ring<FLAW> {
             Event::Receive { message: Token(entries), .. } if self.wants => {
                 self.wants = false;
                 self.inside = Some(entries.next());
-                effects.output(Output::Entered { fence: Fence::counted(0, entries.next()) });
+                effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, entries.next()) });
             }
             Event::Receive { message: Token(entries), .. } => self.pass(entries, effects),
             Event::Notice(_) | Event::Input(Input::Observe(_)) => {}

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::convert::Infallible;
 
 use quorate_core::catalog::{Entry, Family, Property};
-use quorate_core::clock::{Fence, Number};
+use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::mutex::{Input, Mutex, Output};
 use quorate_core::process::{self, Effects, Event, Process};
@@ -135,7 +135,7 @@ impl<const FLAW: u8> Server<FLAW> {
     fn enter(&mut self, number: Number, effects: &mut Effects<Self>) {
         self.grants = number;
         let number = if FLAW == SAME_FENCE { Number::ZERO } else { number };
-        effects.output(Output::Entered { fence: Fence::counted(0, number) });
+        effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, number) });
     }
 
     /// To itself, to others, and to processes that do not exist.

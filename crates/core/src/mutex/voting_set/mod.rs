@@ -52,7 +52,7 @@ use alloc::string::String;
 use alloc::vec::Vec;
 
 use crate::clock::Fence;
-use crate::id::Id;
+use crate::id::{Id, IdSet};
 
 pub use conditions::{Conditions, check_sets};
 
@@ -176,6 +176,27 @@ impl VotingSets {
                 ascending(differences.iter().map(|difference| (me + n - difference) % n))
             }
         }
+    }
+
+    /// Whose votes this process needs if these are dead: its voting set, but in place of a dead voter all the living
+    /// whose sets contain it. Itself included; it must live.
+    ///
+    /// Who knows of more dead always asks somebody whom who knows of fewer has asked, and who lives. Take a voter v
+    /// that both sets have in common. If both take it for alive, both ask it; if only one does, the other asks all
+    /// whose sets contain v, the first among them, which needs its own vote; if both take it for dead, both ask each
+    /// other.
+    pub fn of_living(&self, id: Id, dead: &IdSet) -> IdSet {
+        let mut needed = IdSet::new();
+        for voter in self.of(id) {
+            if dead.contains(voter) {
+                for other in self.containing(voter).into_iter().filter(|&other| !dead.contains(other)) {
+                    needed.insert(other);
+                }
+            } else {
+                needed.insert(voter);
+            }
+        }
+        needed
     }
 
     /// What these sets are, for people.

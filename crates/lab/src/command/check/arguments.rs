@@ -11,6 +11,7 @@ use crate::command::parse;
 use crate::explore::Exploration;
 use crate::explore::goal::Goal;
 use crate::network::Order;
+use crate::recovery::Beside;
 use crate::stage::Bounds;
 use crate::stage::wish::Times;
 
@@ -66,7 +67,22 @@ pub struct Arguments {
           value_parser = parse::bound)]
     pub withdrawals: u32,
 
-    /// Up to this many processes crash, between any two steps
+    /// The algorithm recovers: everybody is told of every crash when the last message of the dead has arrived or is
+    /// void, and of every return; messages travel in order and without loss between two lives
+    #[arg(long, help_heading = "Faults and time")]
+    pub recovery: bool,
+
+    /// The election beside an algorithm that needs one to recover
+    #[arg(long, help_heading = "Faults and time", value_name = "ring|chang-roberts|bully", default_value = "ring",
+          requires = "recovery", value_parser = parse::beside)]
+    pub election: Beside,
+
+    /// Up to this many times, somebody who lives is suspected to have crashed (with --recovery)
+    #[arg(long, help_heading = "Faults and time", value_name = "F", default_value_t = 0, allow_negative_numbers = true,
+          requires = "recovery", value_parser = parse::bound)]
+    pub suspicions: u32,
+
+    /// Up to this many processes crash, between any two steps, or between two effects of one
     #[arg(long, help_heading = "Faults and time", value_name = "K", default_value_t = 0, allow_negative_numbers = true,
           value_parser = parse::bound)]
     pub crashes: u32,
@@ -161,6 +177,7 @@ impl Arguments {
             timing: self.timing,
             delay_bound: self.delay_bound,
             detector: self.detector,
+            recovery: self.recovery.then_some(self.election),
             bounds: Bounds {
                 pokes: self.pokes,
                 crashes: self.crashes,
@@ -168,6 +185,7 @@ impl Arguments {
                 losses: self.loss,
                 duplicates: self.duplicates,
                 withdrawals: self.withdrawals,
+                suspicions: self.suspicions,
                 timeouts: self.timeouts,
             },
             unstamped_pokes: self.unstamped_pokes,

@@ -537,7 +537,10 @@ mod tests {
 
     #[test]
     fn phases_are_strokes_and_a_step_shares_a_row() {
-        let fence = quorate_core::clock::Fence::counted(0, quorate_core::clock::Number::try_from(3).unwrap());
+        let fence = quorate_core::clock::Fence::counted(
+            quorate_core::clock::Epoch::FIRST,
+            quorate_core::clock::Number::try_from(3).unwrap(),
+        );
         let records = [
             record(0, 2, What::Wanted),
             sent(0, 2, 1, 1),

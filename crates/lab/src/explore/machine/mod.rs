@@ -84,7 +84,8 @@ where
             hosts.push(host);
         }
         let live = |id: Id| !self.tables.rules.absent.contains(&id);
-        letters.retain(|letter| letter.to.number() <= n && (live(letter.to) || self.tables.rules.bounds.restarts > 0));
+        let waits = self.tables.rules.bounds.restarts > 0 && !self.tables.rules.sessions;
+        letters.retain(|letter| letter.to.number() <= n && (live(letter.to) || waits));
         if self.tables.rules.detector {
             for to in Id::all(n).filter(|&id| live(id)) {
                 letters.extend(self.tables.rules.absent.iter().map(|&id| Letter::notice(id, to, Notice::Suspect(id))));
@@ -167,6 +168,7 @@ where
             | Happening::Timeout(_)
             | Happening::Crash
             | Happening::Restart
+            | Happening::CutShort(..)
             | Happening::Tick => EventKind::Move,
         };
         let (number, new) = self.events.intern(happening);
@@ -180,7 +182,8 @@ where
         let (from, to) = (letter.from.index() as u32, letter.to.index() as u32);
         let event = self.event(letter.arrival());
         let past = self.tables.pasts.intern(letter.past.clone()).0;
-        let ordered = letter.is_ordered(self.tables.rules.order);
+        let ordered = letter.is_ordered(&self.tables.rules);
+        let is_end_of_session = letter.is_end_of_session(&self.tables.rules);
         let is_message = matches!(letter.content, Content::Message(_));
         let is_notice = matches!(letter.content, Content::Notice(_));
         let overdue = self.tables.rules.delay_bound.is_some_and(|bound| letter.age >= bound);
@@ -198,6 +201,7 @@ where
                 past,
                 is_message,
                 is_notice,
+                is_end_of_session,
                 overdue,
             });
         }

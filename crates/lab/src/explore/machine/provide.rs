@@ -8,6 +8,7 @@ use quorate_core::trace::{Recorded, What};
 use super::Machine;
 use crate::explore::tables::{Need, Provider, Step, Tables};
 use crate::explore::watch::Seen;
+use crate::stage::host::Happening;
 use crate::stage::wish::Free;
 use crate::stage::{Content, Letter};
 
@@ -41,6 +42,11 @@ where
                 older.age += 1;
                 let older = self.letter(older);
                 self.tables.older.insert(letter, older);
+            }
+            Need::CutShort { event, effects } => {
+                let cut = Happening::CutShort(Box::new(self.events.value(event).clone()), effects);
+                let cut = self.event(cut);
+                self.tables.cut_short.insert((event, effects), cut);
             }
             Need::Poke { host, from, to, past } => {
                 let stamp: Option<Number> = self.tables.rules.stamped_pokes.then(|| self.host_value(host).stamp());
@@ -79,7 +85,7 @@ where
         let difference = tables.host_hash(host).wrapping_sub(tables.host_hash(number));
         let hashes = letters.iter().map(|&letter| tables.letter_facts[letter as usize].hash);
         let difference = hashes.fold(difference, u64::wrapping_add);
-        Step { host, letters: letters.into(), batch, is_seen, difference }
+        Step { host, letters: letters.into(), batch, is_seen, effects: after.effects, difference }
     }
 }
 

@@ -26,7 +26,7 @@ mod client;
 mod server;
 
 use quorate_core::catalog::{Assumptions, Choice, Entry, Family, OptionSpec, Property, Values};
-use quorate_core::clock::{self, Number};
+use quorate_core::clock::{self, Epoch, Number};
 use quorate_core::id::Id;
 use quorate_core::mutex::{Input, Mutex, Output};
 use quorate_core::process::{self, Effects, Event, Process, Ticks};
@@ -84,7 +84,7 @@ enum Resource {
 /// A fence as the laboratory knows it.
 fn fence_in_laboratory(fence: Fence) -> clock::Fence {
     let count = Number::try_from(fence.number()).expect("few commands are given in a laboratory");
-    clock::Fence::counted(0, count)
+    clock::Fence::counted(Epoch::FIRST, count)
 }
 
 impl Terms {

@@ -23,18 +23,21 @@
 //! **Fence**: one more than the largest that the candidate and its voters know of. Every release tells what the
 //! candidate knows, its own last entry included: its next try may overtake the release of that entry, and take over the
 //! vote. So the coordinator that two majorities share has heard of the earlier entry before it votes for another
-//! candidate. A crash is survived only as far as the vote is: a coordinator that comes back has forgotten the entries,
-//! too.
+//! candidate.
+//!
+//! **Crashes** are survived, if everybody is told of them; how is in `recovery.rs`.
+
+mod recovery;
 
 use core::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
-use crate::catalog::{Entry, Family, OptionSpec, Property, Values};
-use crate::clock::{Fence, Number};
+use crate::catalog::{Choice, Entry, Family, OptionSpec, Property, Recovery, Values};
+use crate::clock::{Epoch, Fence, LamportClock, Number};
 use crate::id::{Id, IdSet};
-use crate::process::{self, Effects, Event, Process, Ticks};
+use crate::process::{self, Effects, Event, Notice, Process, Ticks};
 use crate::setting::Setting;
 
 /// A process of majority voting: a candidate and a coordinator.
@@ -52,6 +55,24 @@ pub struct Majority {
     vote: Option<(Id, Ballot)>,
     /// The number of the last entry that we know of, ours or another's.
     entries: Number,
+    /// Whether a coordinator remembers its vote through a crash.
+    remembers: bool,
+    /// Whether one that does not asks everybody.
+    recovers: bool,
+    /// Who is thought to have crashed.
+    suspected: IdSet,
+    /// Who has not said yet whether it counts on our vote: before that, who has come back and forgotten refuses all.
+    unheard: IdSet,
+    /// The era that this life has begun in, and one more for each crash that it was told of.
+    era: u64,
+}
+
+/// What survives a crash: the numbers, and the vote if it is to be remembered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Saved {
+    /// No entry that was known of has a larger number.
+    entries: Number,
+    vote: Option<(Id, Ballot)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -107,6 +128,13 @@ pub enum Message {
         /// The candidate's try.
         ballot: Ballot,
     },
+    /// To a coordinator that has come back: whether the sender counts on its vote.
+    Claim {
+        /// The try in which it was given, if so.
+        ballot: Option<Ballot>,
+        /// The number of the last entry that the sender knows of.
+        entries: Number,
+    },
     /// The candidate gives a vote back.
     Release {
         /// Its try.
@@ -123,15 +151,19 @@ impl process::Message for Message {
             Message::Vote { .. } => "vote",
             Message::Refuse { .. } => "refuse",
             Message::Release { .. } => "release",
+            Message::Claim { ballot: Some(_), .. } => "claim",
+            Message::Claim { ballot: None, .. } => "disclaim",
         }
     }
 
     fn number(&self) -> Option<u64> {
-        let (Message::Ask { ballot }
-        | Message::Vote { ballot, .. }
-        | Message::Refuse { ballot }
-        | Message::Release { ballot, .. }) = self;
-        Some(ballot.number.get())
+        match self {
+            Message::Ask { ballot }
+            | Message::Vote { ballot, .. }
+            | Message::Refuse { ballot }
+            | Message::Release { ballot, .. } => Some(ballot.number.get()),
+            Message::Claim { ballot, .. } => ballot.map(|ballot| ballot.number.get()),
+        }
     }
 }
 
@@ -143,12 +175,24 @@ impl Mutex for Majority {
         summary: "every process has one vote, and more than half of the votes let you in",
         paper: "S.-D. Lin, Q. Lian, M. Chen, Z. Zhang, IPTPS 2004",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
-        options: &[OptionSpec {
-            key: "votes",
-            values: Values::Integer { from: 0, to: Fence::MOST_PROCESSES as u64 },
-            default: "0",
-            meaning: "m, how many votes let one in; more than half of n, at most n; 0 is the smallest majority",
-        }],
+        recovery: Some(Recovery {
+            fenced_crashes: Some(1),
+            ..Recovery::new("the dead count as refusals, and votes that they had are free again")
+        }),
+        options: &[
+            OptionSpec {
+                key: "votes",
+                values: Values::Integer { from: 0, to: Fence::MOST_PROCESSES as u64 },
+                default: "0",
+                meaning: "m, how many votes let one in; more than half of n, at most n; 0 is the smallest majority",
+            },
+            OptionSpec {
+                key: "memory",
+                values: Values::OneOf(&[Choice::plain("lost"), Choice::plain("kept")]),
+                default: "lost",
+                meaning: "whether a coordinator that crashes has forgotten its vote, or has saved it before it told",
+            },
+        ],
         check: |group| {
             let (votes, n) = (group.options.integer("votes"), u64::from(group.n));
             if votes == 0 || (2 * votes > n && votes <= n) {
@@ -171,6 +215,11 @@ impl Mutex for Majority {
             phase: Phase::Released,
             vote: None,
             entries: Number::ZERO,
+            remembers: setting.group.options.choice("memory") == "kept",
+            recovers: setting.group.recovers,
+            suspected: IdSet::new(),
+            unheard: IdSet::new(),
+            era: 0,
         }
     }
 }
@@ -180,12 +229,16 @@ impl Process for Majority {
     type Input = Input;
     type Output = Output;
     type Timer = Timer;
-    type Stable = ();
+    type Stable = Saved;
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        let (before, since) = ((self.entries, self.vote), effects.len());
         match event {
-            Event::Start { incarnation, .. } => self.ballot.incarnation = incarnation,
-            Event::Notice(_) | Event::Input(Input::Observe(_)) => {}
+            Event::Start { incarnation, saved } => return self.start(incarnation, saved, effects),
+            Event::Input(Input::Observe(_)) => {}
+            Event::Notice(Notice::Suspect(id)) => self.suspect(id, effects),
+            Event::Notice(Notice::Trust(id)) => self.trust(id, effects),
+            Event::Notice(Notice::Leader(_)) => {}
             Event::Input(Input::Enter) => self.enter(effects),
             Event::Input(Input::Exit) => self.exit(effects),
             Event::Receive { from, message: Message::Ask { ballot } } => self.on_ask(from, ballot, effects),
@@ -196,8 +249,15 @@ impl Process for Majority {
             Event::Receive { from, message: Message::Release { ballot, entries } } => {
                 self.on_release(from, ballot, entries);
             }
+            Event::Receive { from, message: Message::Claim { ballot, entries } } => {
+                self.on_claim(from, ballot, entries);
+            }
             Event::Timeout(Timer::Answers) => self.on_answers_late(effects),
             Event::Timeout(Timer::BackOff) => self.on_back_off_over(effects),
+        }
+        let is_new_block = LamportClock::reborn(Some(self.entries)).begun_since(before.0).is_some();
+        if is_new_block || (self.remembers && self.vote != before.1) {
+            effects.save_before(since, self.to_save());
         }
     }
 }
@@ -217,16 +277,16 @@ impl Majority {
 
     fn ask(&mut self, tries: u32, effects: &mut Effects<Self>) {
         self.ballot.number = self.ballot.number.next();
-        let (votes, refusals) = (IdSet::new(), IdSet::new());
-        self.phase = Phase::Asking { tries, votes, refusals };
+        self.phase = Phase::Asking { tries, votes: IdSet::new(), refusals: self.suspected.clone() };
         let deadline = self.delay_bound.saturating_mul(2).saturating_add(1);
         effects.set_timer(Timer::Answers, deadline..=deadline);
-        effects.multicast(Id::all(self.n), &Message::Ask { ballot: self.ballot });
+        let living = Id::all(self.n).filter(|&id| !self.suspected.contains(id));
+        effects.multicast(living, &Message::Ask { ballot: self.ballot });
     }
 
     fn on_ask(&mut self, from: Id, ballot: Ballot, effects: &mut Effects<Self>) {
         let free = match self.vote {
-            None => true,
+            None => self.unheard.is_empty(),
             // The candidate has begun another try, so it does not count on this vote any more.
             Some((candidate, earlier)) => candidate == from && earlier < ballot,
         };
@@ -248,7 +308,7 @@ impl Majority {
                     self.phase = Phase::Held { votes: votes.take() };
                     self.entries = self.entries.next();
                     effects.cancel_timer(Timer::Answers);
-                    effects.output(Output::Entered { fence: Fence::counted(0, self.entries) });
+                    effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, self.entries) });
                 }
             }
             // One more than needed: it goes back with the others.
@@ -267,11 +327,17 @@ impl Majority {
             && ballot == self.ballot
         {
             refusals.insert(from);
-            if refusals.len() > self.n as usize - self.needed {
-                let tries = *tries;
-                effects.cancel_timer(Timer::Answers);
-                self.back_off(tries, effects);
-            }
+            let tries = *tries;
+            self.back_off_if_hopeless(tries, effects);
+        }
+    }
+
+    fn back_off_if_hopeless(&mut self, tries: u32, effects: &mut Effects<Self>) {
+        if let Phase::Asking { refusals, .. } = &self.phase
+            && refusals.len() > self.n as usize - self.needed
+        {
+            effects.cancel_timer(Timer::Answers);
+            self.back_off(tries, effects);
         }
     }
 
@@ -329,7 +395,8 @@ mod tests {
     /// A process that has begun its first life.
     fn process(me: u32, n: u32) -> Majority {
         let mut process = Majority::new(&test_setting(&Majority::ENTRY, me, n, &[]));
-        assert_eq!(effects_of(me, &mut process, Event::Start { incarnation: 1, saved: None }), vec![]);
+        let effects = effects_of(me, &mut process, Event::Start { incarnation: 1, saved: None });
+        assert!(matches!(effects[..], [Effect::Save(_)]), "{effects:?}");
         process
     }
 
@@ -372,7 +439,7 @@ mod tests {
     }
 
     fn entered(entries: u64) -> EffectOf<Majority> {
-        Effect::Output(Output::Entered { fence: Fence::counted(0, entries.try_into().unwrap()) })
+        Effect::Output(Output::Entered { fence: Fence::counted(Epoch::FIRST, entries.try_into().unwrap()) })
     }
 
     #[test]

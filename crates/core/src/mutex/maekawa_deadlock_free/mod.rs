@@ -28,10 +28,14 @@
 //!
 //! **Fence**: one more than the largest number among the votes. Every message carries its sender's clock, and a
 //! release that of the entry, so the voter that two sets share has seen the earlier entry's number before it votes
-//! again. No crash is survived: a voter that comes back has forgotten.
+//! again.
+//!
+//! **Crashes** are survived, if everybody is told of them; how is in `recovery.rs`.
 //!
 //! Messages name the request they speak of, as one may arrive when its request is over: such a one is ignored, which is
 //! no breach of any assumption.
+
+mod recovery;
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
@@ -39,11 +43,12 @@ use core::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
+use super::voting_set::VotingSets;
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output, SETS};
-use crate::catalog::{Choice, Entry, Family, Measure, OptionSpec, Property, Published, Values};
-use crate::clock::{Fence, LamportClock, Number, Timestamp};
+use crate::catalog::{Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
+use crate::clock::{Epoch, Fence, LamportClock, Number, Timestamp};
 use crate::id::{Id, IdSet};
-use crate::process::{self, Effects, Event, Process};
+use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
 
 /// A process of the deadlock-free algorithm: a candidate and a voter.
@@ -59,6 +64,23 @@ pub struct MaekawaDeadlockFree {
     vote: Option<Vote>,
     /// Whom it was not given to yet.
     waiting: BTreeSet<Timestamp>,
+    crashes: Crashes,
+}
+
+/// What a process knows of crashes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Crashes {
+    sets: VotingSets,
+    /// Whether who comes back asks what it has promised.
+    recovers: bool,
+    /// Who is thought to have crashed.
+    suspected: IdSet,
+    /// Who was asked in place of the dead, for the current request.
+    substitutes: IdSet,
+    /// Who has not said yet whether it counts on our vote: before that, who has come back gives it to nobody.
+    unheard: IdSet,
+    /// The era that this life has begun in, and one more for each crash that it was told of.
+    era: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -107,6 +129,10 @@ enum Subject {
     Yield,
     /// Candidate to voter: I have left.
     Release,
+    /// To a voter that has come back: I am inside, and count on your vote.
+    Claim,
+    /// To a voter that has come back: I do not count on your vote.
+    Disclaim,
 }
 
 impl process::Message for Message {
@@ -118,6 +144,8 @@ impl process::Message for Message {
             Subject::Inquire => "inquire",
             Subject::Yield => "yield",
             Subject::Release => "release",
+            Subject::Claim => "claim",
+            Subject::Disclaim => "disclaim",
         }
     }
 
@@ -131,6 +159,10 @@ impl Mutex for MaekawaDeadlockFree {
         summary: "as maekawa, but a vote given to a later request can be asked back",
         paper: "B. A. Sanders, ACM TOCS 5(3), 1987",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
+        recovery: Some(Recovery {
+            fenced_crashes: Some(1),
+            ..Recovery::new("in place of a dead voter, all are asked whose sets contain it; votes of the dead are void")
+        }),
         published: &[
             Published::exactly(Measure::Messages, "B, but for messages to oneself", "3(K−1)", |size| {
                 3.0 * (size.k - 1.0)
@@ -167,6 +199,14 @@ impl Mutex for MaekawaDeadlockFree {
             phase: Phase::Released,
             vote: None,
             waiting: BTreeSet::new(),
+            crashes: Crashes {
+                sets: setting.group.voting_sets.clone(),
+                recovers: setting.group.recovers,
+                suspected: IdSet::new(),
+                substitutes: IdSet::new(),
+                unheard: IdSet::new(),
+                era: 0,
+            },
         }
     }
 
@@ -180,11 +220,15 @@ impl Process for MaekawaDeadlockFree {
     type Input = Input;
     type Output = Output;
     type Timer = Infallible;
-    type Stable = ();
+    type Stable = Number;
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        let (before, since) = (self.clock.now(), effects.len());
         match event {
-            Event::Start { .. } | Event::Notice(_) => {}
+            Event::Start { incarnation, saved } => return self.start(incarnation, saved, effects),
+            Event::Notice(Notice::Suspect(id)) => self.suspect(id, effects),
+            Event::Notice(Notice::Trust(id)) => self.trust(id, effects),
+            Event::Notice(Notice::Leader(_)) => {}
             Event::Input(Input::Enter) => self.enter(effects),
             Event::Input(Input::Exit) => self.exit(effects),
             Event::Input(Input::Observe(number)) => self.clock.observe(number),
@@ -198,9 +242,14 @@ impl Process for MaekawaDeadlockFree {
                     Subject::Inquire => self.on_inquire(from, request, effects),
                     Subject::Yield => self.on_yield(theirs, effects),
                     Subject::Release => self.on_release(theirs, effects),
+                    Subject::Claim => self.on_claim(theirs, true, effects),
+                    Subject::Disclaim => self.on_claim(theirs, false, effects),
                 }
             }
             Event::Timeout(never) => match never {},
+        }
+        if let Some(number) = self.clock.begun_since(before) {
+            effects.save_before(since, number);
         }
     }
 }
@@ -209,14 +258,11 @@ impl MaekawaDeadlockFree {
     fn enter(&mut self, effects: &mut Effects<Self>) {
         let Phase::Released = self.phase else { return effects.misused(ALREADY_ENTERING) };
         let request = self.clock.tick();
-        self.phase = Phase::Wanted {
-            request,
-            missing: self.voters.iter().copied().collect(),
-            failed: false,
-            inquiries: IdSet::new(),
-        };
+        self.crashes.substitutes = self.substitutes();
+        let asked: IdSet = self.asked().collect();
         let message = self.say(request, Subject::Request);
-        effects.multicast(self.voters.iter().copied(), &message);
+        effects.multicast(asked.iter(), &message);
+        self.phase = Phase::Wanted { request, missing: asked, failed: false, inquiries: IdSet::new() };
     }
 
     fn exit(&mut self, effects: &mut Effects<Self>) {
@@ -224,7 +270,7 @@ impl MaekawaDeadlockFree {
         self.phase = Phase::Released;
         effects.output(Output::Exited);
         let message = self.say(request, Subject::Release);
-        effects.multicast(self.voters.iter().copied(), &message);
+        effects.multicast(self.asked(), &message);
     }
 
     fn on_request(&mut self, theirs: Timestamp, effects: &mut Effects<Self>) {
@@ -253,12 +299,21 @@ impl MaekawaDeadlockFree {
         if *request != of || !missing.remove(from) {
             return effects.unexpected(from, "a vote for another request, or a second one");
         }
-        if missing.is_empty() {
-            self.phase = Phase::Held { request: of };
-            let number = self.clock.tick();
-            effects.output(Output::Entered { fence: Fence::counted(0, number) });
-        } else if *failed && inquiries.contains(from) {
+        let asks_back = *failed && inquiries.contains(from);
+        if !self.enter_if_elected(effects) && asks_back {
             self.give_back(from, effects);
+        }
+    }
+
+    fn enter_if_elected(&mut self, effects: &mut Effects<Self>) -> bool {
+        match &self.phase {
+            Phase::Wanted { request, missing, .. } if missing.is_empty() => {
+                self.phase = Phase::Held { request: *request };
+                let number = self.clock.tick();
+                effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, number) });
+                true
+            }
+            Phase::Released | Phase::Wanted { .. } | Phase::Held { .. } => false,
         }
     }
 
@@ -275,7 +330,7 @@ impl MaekawaDeadlockFree {
     }
 
     fn on_inquire(&mut self, from: Id, of: Number, effects: &mut Effects<Self>) {
-        if !self.voters.contains(&from) {
+        if !self.voters.contains(&from) && !self.crashes.substitutes.contains(from) {
             return effects.unexpected(from, "an inquiry by somebody who was not asked");
         }
         if let Phase::Wanted { request, failed, missing, inquiries } = &mut self.phase
@@ -323,6 +378,9 @@ impl MaekawaDeadlockFree {
     }
 
     fn vote_for_first(&mut self, effects: &mut Effects<Self>) {
+        if self.vote.is_some() || !self.crashes.unheard.is_empty() {
+            return;
+        }
         if let Some(request) = self.waiting.pop_first() {
             self.vote = Some(Vote { request, inquired: false });
             self.tell(request, Subject::Vote, effects);
@@ -373,7 +431,7 @@ mod tests {
     }
 
     fn entered(entries: u64) -> EffectOf<MaekawaDeadlockFree> {
-        Effect::Output(Output::Entered { fence: Fence::counted(0, number(entries)) })
+        Effect::Output(Output::Entered { fence: Fence::counted(Epoch::FIRST, number(entries)) })
     }
 
     #[test]

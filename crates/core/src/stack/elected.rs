@@ -1,0 +1,130 @@
+//! An election beside a mutual exclusion algorithm: for those that need one of them to lead when somebody has crashed.
+//!
+//! Both hear of crashes and returns. When the algorithm [misses a leader](Led::misses_leader), an election is called;
+//! whom it elects, the algorithm is told as [`Notice::Leader`]. Neither knows the other, so that any election goes with
+//! any algorithm. Without crashes, the election says nothing, and costs nothing.
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Entry;
+use crate::clock::Number;
+use crate::election::{self, Election};
+use crate::mutex::{Input, Led, Mutex, Output};
+use crate::process::{self, Effects, Event, Notice, Process, perform};
+use crate::setting::{Options, Setting};
+
+/// An algorithm `M` that leaves it to an election `E` who leads.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Elected<E, M> {
+    election: E,
+    algorithm: M,
+}
+
+/// What is said by one of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Message<E, M> {
+    /// The election.
+    Election(E),
+    /// The algorithm.
+    Algorithm(M),
+}
+
+/// What one of them waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer<E, M> {
+    /// The election.
+    Election(E),
+    /// The algorithm.
+    Algorithm(M),
+}
+
+impl<E: process::Message, M: process::Message> process::Message for Message<E, M> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Message::Election(message) => message.kind(),
+            Message::Algorithm(message) => message.kind(),
+        }
+    }
+
+    fn number(&self) -> Option<u64> {
+        match self {
+            Message::Election(message) => message.number(),
+            Message::Algorithm(message) => message.number(),
+        }
+    }
+}
+
+impl<E: Election<Stable = ()>, M: Led> Mutex for Elected<E, M> {
+    const ENTRY: Entry = M::ENTRY;
+
+    fn new(setting: &Setting) -> Self {
+        let of_election = setting.with_options(Options::defaults(&E::ENTRY));
+        Elected { election: E::new(&of_election), algorithm: M::new(setting) }
+    }
+
+    fn stamp(&self) -> Number {
+        self.algorithm.stamp()
+    }
+}
+
+impl<E: Election<Stable = ()>, M: Led> Process for Elected<E, M> {
+    type Message = Message<E::Message, M::Message>;
+    type Input = Input;
+    type Output = Output;
+    type Timer = Timer<E::Timer, M::Timer>;
+    type Stable = M::Stable;
+
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        let missed = self.algorithm.misses_leader();
+        match event {
+            Event::Start { incarnation, saved } => {
+                self.of_algorithm(Event::Start { incarnation, saved }, effects);
+                self.of_election(Event::Start { incarnation, saved: None }, effects);
+            }
+            Event::Input(input) => self.of_algorithm(Event::Input(input), effects),
+            Event::Notice(notice) => {
+                self.of_algorithm(Event::Notice(notice), effects);
+                self.of_election(Event::Notice(notice), effects);
+            }
+            Event::Receive { from, message: Message::Election(message) } => {
+                self.of_election(Event::Receive { from, message }, effects);
+            }
+            Event::Receive { from, message: Message::Algorithm(message) } => {
+                self.of_algorithm(Event::Receive { from, message }, effects);
+            }
+            Event::Timeout(Timer::Election(timer)) => self.of_election(Event::Timeout(timer), effects),
+            Event::Timeout(Timer::Algorithm(timer)) => self.of_algorithm(Event::Timeout(timer), effects),
+        }
+        if !missed && self.algorithm.misses_leader() {
+            self.of_election(Event::Input(election::Input::Call), effects);
+        }
+    }
+}
+
+impl<E: Election<Stable = ()>, M: Led> Elected<E, M> {
+    fn of_algorithm(&mut self, event: Event<M>, effects: &mut Effects<Self>) {
+        let mut wanted = Effects::<M>::new(effects.me());
+        perform(&mut self.algorithm, event, &mut wanted);
+        effects.adopt(
+            &mut wanted,
+            Message::Algorithm,
+            Timer::Algorithm,
+            |effects, stable| effects.save(stable),
+            |effects, output| effects.output(output),
+        );
+    }
+
+    fn of_election(&mut self, event: Event<E>, effects: &mut Effects<Self>) {
+        let mut wanted = Effects::<E>::new(effects.me());
+        perform(&mut self.election, event, &mut wanted);
+        effects.adopt(
+            &mut wanted,
+            Message::Election,
+            Timer::Election,
+            |_, ()| {},
+            |effects, election::Output::Leader(leader)| {
+                self.of_algorithm(Event::Notice(Notice::Leader(leader)), effects);
+            },
+        );
+    }
+}

@@ -1,0 +1,158 @@
+//! Coming back: who has crashed takes part again when everybody who lives has been told that it is back.
+//!
+//! Before that, some take it for dead, enter without its leave, or elect a leader without it, while it speaks with the
+//! others already. So a later life of a process begins as a *newcomer*: it holds back whatever happens to it. Everybody
+//! who is told of its return greets it, with the highest number it has seen. When all have greeted it, or have crashed,
+//! its algorithm starts, observes the highest of these numbers, and hears what was held back, in order. From then on
+//! everybody deals with its new life; and what it asks for comes after all that was asked for before.
+//!
+//! **Assumes** that messages travel in sessions: who was told of a return was told of the crash before, and nothing of
+//! the former life comes later.
+
+use alloc::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Entry;
+use crate::clock::Number;
+use crate::id::{Id, IdSet};
+use crate::mutex::{Input, Mutex, Output};
+use crate::process::{self, Effects, Event, Notice, Process, perform};
+use crate::setting::Setting;
+
+/// A mutual exclusion algorithm whose processes may come back.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rejoining<M: Mutex> {
+    me: Id,
+    n: u32,
+    algorithm: M,
+    newcomer: Option<Newcomer<M>>,
+}
+
+/// One who is back, and of whom not everybody is known to know.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Newcomer<M: Mutex> {
+    incarnation: u64,
+    saved: Option<M::Stable>,
+    /// Who has not greeted it.
+    awaited: IdSet,
+    /// The highest number that it was greeted with.
+    highest: Number,
+    held_back: VecDeque<Event<M>>,
+}
+
+/// What processes say.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Message<M> {
+    /// What the algorithm says.
+    Algorithm(M),
+    /// To a newcomer, from who was told that it is back.
+    Welcome {
+        /// The highest number that the sender has seen.
+        highest: Number,
+    },
+}
+
+impl<M: process::Message> process::Message for Message<M> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Message::Algorithm(message) => message.kind(),
+            Message::Welcome { .. } => "welcome",
+        }
+    }
+
+    fn number(&self) -> Option<u64> {
+        match self {
+            Message::Algorithm(message) => message.number(),
+            Message::Welcome { highest } => Some(highest.get()),
+        }
+    }
+}
+
+impl<M: Mutex> Mutex for Rejoining<M> {
+    const ENTRY: Entry = M::ENTRY;
+
+    fn new(setting: &Setting) -> Self {
+        Rejoining { me: setting.me, n: setting.n(), algorithm: M::new(setting), newcomer: None }
+    }
+
+    fn stamp(&self) -> Number {
+        self.algorithm.stamp()
+    }
+}
+
+impl<M: Mutex> Process for Rejoining<M> {
+    type Message = Message<M::Message>;
+    type Input = Input;
+    type Output = Output;
+    type Timer = M::Timer;
+    type Stable = M::Stable;
+
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        match event {
+            Event::Start { incarnation: 1, saved } => self.happen(Event::Start { incarnation: 1, saved }, effects),
+            Event::Start { incarnation, saved } => {
+                let awaited = IdSet::others(self.me, self.n);
+                let (highest, held_back) = (Number::ZERO, VecDeque::new());
+                self.newcomer = Some(Newcomer { incarnation, saved, awaited, highest, held_back });
+                self.join_if_welcome(effects);
+            }
+            Event::Input(input) => self.happen(Event::Input(input), effects),
+            Event::Receive { from, message: Message::Algorithm(message) } => {
+                self.happen(Event::Receive { from, message }, effects);
+            }
+            Event::Receive { from, message: Message::Welcome { highest } } => {
+                let Some(newcomer) = &mut self.newcomer else {
+                    return effects.unexpected(from, "a welcome to somebody who is no newcomer");
+                };
+                newcomer.awaited.remove(from);
+                newcomer.highest = newcomer.highest.max(highest);
+                self.join_if_welcome(effects);
+            }
+            Event::Notice(notice) => {
+                self.happen(Event::Notice(notice), effects);
+                match notice {
+                    Notice::Suspect(id) => {
+                        if let Some(newcomer) = &mut self.newcomer {
+                            newcomer.awaited.remove(id);
+                        }
+                        self.join_if_welcome(effects);
+                    }
+                    Notice::Trust(id) => effects.send(id, Message::Welcome { highest: self.algorithm.stamp() }),
+                    Notice::Leader(_) => {}
+                }
+            }
+            Event::Timeout(timer) => self.happen(Event::Timeout(timer), effects),
+        }
+    }
+}
+
+impl<M: Mutex> Rejoining<M> {
+    /// Something happens to the algorithm, or will when it has started.
+    fn happen(&mut self, event: Event<M>, effects: &mut Effects<Self>) {
+        if let Some(newcomer) = &mut self.newcomer {
+            return newcomer.held_back.push_back(event);
+        }
+        let mut wanted = Effects::<M>::new(self.me);
+        perform(&mut self.algorithm, event, &mut wanted);
+        effects.adopt(
+            &mut wanted,
+            Message::Algorithm,
+            |timer| timer,
+            |effects, stable| effects.save(stable),
+            |effects, output| effects.output(output),
+        );
+    }
+
+    fn join_if_welcome(&mut self, effects: &mut Effects<Self>) {
+        let Some(newcomer) = self.newcomer.take_if(|newcomer| newcomer.awaited.is_empty()) else { return };
+        let Newcomer { incarnation, saved, highest, held_back, .. } = newcomer;
+        self.happen(Event::Start { incarnation, saved }, effects);
+        if highest > Number::ZERO {
+            self.happen(Event::Input(Input::Observe(highest)), effects);
+        }
+        for event in held_back {
+            self.happen(event, effects);
+        }
+    }
+}
