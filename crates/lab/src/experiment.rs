@@ -135,6 +135,15 @@ impl Experiment {
 
     /// Runs an algorithm, however it was chosen.
     pub fn run_subject(&self, subject: &impl Subject, spectators: Spectators<'_>) -> Result<Report, ExperimentError> {
+        subject.simulate(self, spectators)
+    }
+
+    /// Runs an algorithm that can be visited.
+    pub(crate) fn run_visited(
+        &self,
+        subject: &impl Subject,
+        spectators: Spectators<'_>,
+    ) -> Result<Report, ExperimentError> {
         struct Run<'a, 'b>(&'a Experiment, Spectators<'b>);
         impl Visitor for Run<'_, '_> {
             type Output = Result<Report, ExperimentError>;

@@ -9,6 +9,11 @@ use quorate_core::catalog::{self, Entry, UnknownAlgorithm, Visitor};
 use quorate_core::election::Election;
 use quorate_core::mutex::Mutex;
 
+use crate::experiment::{Experiment, ExperimentError, Spectators};
+use crate::explore::{Exploration, ExplorationError, Findings, Progress};
+use crate::report::Report;
+use crate::scenario::{Played, Scenario, ScenarioError};
+
 /// An algorithm, however it was chosen.
 pub trait Subject {
     /// What is known of it.
@@ -16,6 +21,34 @@ pub trait Subject {
 
     /// Lets a visitor see it.
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output;
+
+    /// Explores it.
+    fn explore(
+        &self,
+        exploration: &Exploration,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Findings, ExplorationError>
+    where
+        Self: Sized,
+    {
+        exploration.run_visited(self, progress)
+    }
+
+    /// Simulates it.
+    fn simulate(&self, experiment: &Experiment, spectators: Spectators<'_>) -> Result<Report, ExperimentError>
+    where
+        Self: Sized,
+    {
+        experiment.run_visited(self, spectators)
+    }
+
+    /// Plays a scenario with it.
+    fn play(&self, scenario: &Scenario) -> Result<Played, ScenarioError>
+    where
+        Self: Sized,
+    {
+        scenario.play_visited(self)
+    }
 }
 
 /// An algorithm of the catalogue.
@@ -36,6 +69,24 @@ impl Subject for Named {
 
     fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
         catalog::visit(self.0.name, visitor).expect("the entry is one of the catalogue")
+    }
+
+    // These say what is said above; here, so that what runs all algorithms is compiled once, not wherever it is used.
+
+    fn explore(
+        &self,
+        exploration: &Exploration,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Findings, ExplorationError> {
+        exploration.run_visited(self, progress)
+    }
+
+    fn simulate(&self, experiment: &Experiment, spectators: Spectators<'_>) -> Result<Report, ExperimentError> {
+        experiment.run_visited(self, spectators)
+    }
+
+    fn play(&self, scenario: &Scenario) -> Result<Played, ScenarioError> {
+        scenario.play_visited(self)
     }
 }
 

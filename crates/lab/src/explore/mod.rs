@@ -182,6 +182,15 @@ impl Exploration {
         subject: &impl Subject,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Findings, ExplorationError> {
+        subject.explore(self, progress)
+    }
+
+    /// Explores an algorithm that can be visited.
+    pub(crate) fn run_visited(
+        &self,
+        subject: &impl Subject,
+        progress: &mut dyn FnMut(Progress),
+    ) -> Result<Findings, ExplorationError> {
         struct Run<'a, 'b>(&'a Exploration, &'b mut dyn FnMut(Progress));
         impl Runner for Run<'_, '_> {
             type Output = Result<Findings, ExplorationError>;

@@ -121,6 +121,11 @@ impl Scenario {
 
     /// Plays it with an algorithm, which must be called what the scenario says.
     pub fn play_subject(&self, subject: &impl Subject) -> Result<Played, ScenarioError> {
+        subject.play(self)
+    }
+
+    /// Plays it with an algorithm that can be visited.
+    pub(crate) fn play_visited(&self, subject: &impl Subject) -> Result<Played, ScenarioError> {
         let entry = subject.entry();
         if entry.name != self.header.algorithm {
             let why = format!("this scenario is about {}, not about {}", self.header.algorithm, entry.name);
