@@ -97,7 +97,8 @@ impl Entry {
 pub struct Recovery {
     /// What it does when somebody has crashed, in one sentence.
     pub summary: &'static str,
-    /// Over how many crashes its fences grow that not everybody has been told of yet. Any number, if none is said.
+    /// Over how many crashes its fences grow that not everybody has been told of yet. Any number, if none is said, as
+    /// long as somebody who has heard of the last entries lives.
     pub fenced_crashes: Option<u32>,
     /// Whether an election beside it decides who leads.
     pub elects: bool,

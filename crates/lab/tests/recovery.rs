@@ -101,6 +101,15 @@ fn two_crashes_are_survived_but_fences_that_count_on_being_told_do_not_always_gr
     }
 }
 
+/// What "any number" of crashes does not mean.
+#[test]
+fn who_comes_back_when_all_who_knew_more_are_dead_has_a_smaller_fence() {
+    let findings = explore("token-ring", 2, Bounds { restarts: 1, ..crashes(2) });
+    let found = findings.counterexample(Goal::Fencing).expect("it knows nothing of the epoch that began without it");
+    assert_eq!(found.steps.len(), 7, "{:#?}", found.steps);
+    assert!(findings.holds(Goal::MutualExclusion) && !findings.promised.contains(&Goal::Fencing));
+}
+
 /// Two are inside where one that lives is taken for dead. The run that shows it can be played again.
 #[test]
 fn where_the_living_are_suspected_two_are_inside() {

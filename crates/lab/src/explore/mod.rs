@@ -335,6 +335,8 @@ impl Exploration {
     fn is_promised(&self, goal: Goal, entry: &Entry, options: &Options) -> bool {
         let survives = |recovery: &Recovery| match goal {
             Goal::RequestOrder => false,
+            // Who comes back when all others have died knows nothing of what they did meanwhile.
+            Goal::Fencing if self.bounds.restarts > 0 && self.bounds.crashes > 1 => false,
             Goal::Fencing => recovery.fenced_crashes.is_none_or(|most| self.bounds.crashes <= most),
             Goal::MutualExclusion
             | Goal::DeadlockFreedom
