@@ -8,8 +8,8 @@
 //! **Safe**, as long as nobody is taken for dead who lives: a grant of the old coordinator either has arrived before
 //! its receiver answers, and then the answer tells of it, or is of an old epoch when it does. **Live**: an election
 //! ends with somebody who lives, and everybody who lives answers it. **Fences** grow over any number of crashes, as
-//! long as somebody who lives knows of the last epoch: a new one is larger than all that those knew who answer, and each
-//! saves the one it follows before it says so.
+//! long as somebody who lives knows of the last epoch: a new one is larger than all that those knew who answer, and
+//! each saves the one it follows before it says so.
 //!
 //! **Where the living are taken for dead**, two may be inside, and two may coordinate: but each in an epoch of its own,
 //! so that no two entries have the same fence. A holder whose turn was given away is told when it is found alive.
