@@ -8,6 +8,8 @@ use core::fmt;
 
 use crate::catalog::{Entry, Values};
 use crate::clock::{Counting, Fence};
+use crate::detector::{Detector, Heartbeat};
+use crate::election;
 use crate::id::Id;
 use crate::mutex::voting_set::{SetsKind, VotingSets};
 use crate::process::Ticks;
@@ -37,6 +39,15 @@ impl Setting {
     pub fn with_options(&self, options: Options) -> Setting {
         Setting { me: self.me, group: Arc::new(Group { options, ..Group::clone(&self.group) }) }
     }
+
+    /// The same process of the same group, as the detector beside it sees it: no bound on delays is a fact.
+    #[must_use]
+    pub fn of_detector(&self) -> Setting {
+        let Recovering { interval, missed, .. } = self.group.recovering.unwrap_or_default();
+        let options = Options::integers(&Heartbeat::ENTRY, &[("interval", interval), ("missed", missed)]);
+        let group = Group { options, timing: Timing::Asynchronous, ..Group::clone(&self.group) };
+        Setting { me: self.me, group: Arc::new(group) }
+    }
 }
 
 /// What every process of a group knows alike.
@@ -54,8 +65,34 @@ pub struct Group {
     pub voting_sets: VotingSets,
     /// Whether entries are counted.
     pub counting: Counting,
-    /// Whether everybody is told of every crash and every return, so that who comes back can ask what it has promised.
-    pub recovers: bool,
+    /// How crashes are survived, if everybody is told of every crash and every return.
+    pub recovering: Option<Recovering>,
+}
+
+/// How a group survives crashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Recovering {
+    /// The election beside an algorithm that needs one.
+    pub election: election::Kind,
+    /// Whether nobody is let in by who does not trust a [majority](crate::stack::Guarded).
+    pub guard: bool,
+    /// From one heartbeat to the next, in units of the longest delay, where heartbeats tell of crashes.
+    pub interval: u64,
+    /// How many heartbeats in a row may be missed before a process is taken for dead.
+    pub missed: u64,
+}
+
+impl Recovering {
+    /// With this election beside an algorithm that needs one.
+    pub fn with(election: election::Kind) -> Recovering {
+        Recovering { election, guard: false, interval: 5, missed: 0 }
+    }
+}
+
+impl Default for Recovering {
+    fn default() -> Self {
+        Recovering::with(election::Kind::default())
+    }
 }
 
 /// What processes may take for granted about time.
@@ -85,15 +122,15 @@ impl Group {
             Some(_) | None => SetsKind::Grid,
         };
         let voting_sets = VotingSets::new(kind, n).ok_or_else(|| SettingError::Refused(VotingSets::why_no_plane(n)))?;
-        let group = Group { n, delay_bound, timing, options, voting_sets, counting: Counting::Up, recovers: false };
+        let group = Group { n, delay_bound, timing, options, voting_sets, counting: Counting::Up, recovering: None };
         (entry.check)(&group).map_err(SettingError::Refused)?;
         Ok(Arc::new(group))
     }
 
-    /// The same group, in which everybody is told of every crash and every return.
+    /// The same group, in which crashes are survived like this, if at all.
     #[must_use]
-    pub fn recovering(&self) -> Arc<Group> {
-        Arc::new(Group { recovers: true, ..self.clone() })
+    pub fn recovering(&self, recovering: Option<Recovering>) -> Arc<Group> {
+        Arc::new(Group { recovering, ..self.clone() })
     }
 
     /// The same group, in which entries are not counted.
@@ -152,6 +189,19 @@ impl Options {
             options.values.insert(option.key, value.to_string());
         }
         Ok(options)
+    }
+
+    /// The defaults of an entry, with these integers in their place, each within its limits.
+    pub(crate) fn integers(entry: &Entry, given: &[(&str, u64)]) -> Options {
+        let mut options = Options::defaults(entry);
+        for option in entry.options {
+            if let Values::Integer { from, to } = option.values
+                && let Some((_, value)) = given.iter().find(|(key, _)| *key == option.key)
+            {
+                options.values.insert(option.key, (*value).clamp(from, to).to_string());
+            }
+        }
+        options
     }
 
     /// The value of an option that is one of several words.

@@ -5,21 +5,22 @@
 
 use std::sync::Arc;
 
-use quorate_core::catalog::{Entry, Family, Property, UnknownAlgorithm, Visitor};
+use quorate_core::catalog::{ENTRIES, Entry, Family, Property, UnknownAlgorithm};
 use quorate_core::clock::Fence;
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
 use quorate_core::id::Id;
 use quorate_core::mutex::Mutex;
 use quorate_core::process::{Process, Ticks};
-use quorate_core::setting::{Group, Options, SettingError, Timing};
-use quorate_core::stack::Withdrawable;
+use quorate_core::setting::{Group, Options, Recovering, SettingError, Timing};
+use quorate_core::stack::{Surviving, Withdrawable};
 use quorate_core::trace::{Record, Recorded};
 
 use crate::application::{Application, ClientPlan, Clients, Listeners, Voters, Workload};
 use crate::network::{Conditions, Delay, Order, Partition};
 use crate::observer::{Observer, Outcome, Watch};
 use crate::property::of_family;
+use crate::recovery::{self, Runner};
 use crate::report::Report;
 use crate::simulate::{self, Fault, Plan, last_change};
 use crate::subject::{Named, Subject};
@@ -51,6 +52,8 @@ pub struct Experiment {
     pub bound: Option<Ticks>,
     /// Whether a perfect failure detector tells everybody of crashes; by default if the algorithm assumes one.
     pub detector: Option<bool>,
+    /// How the algorithm recovers from crashes, if it is to: with heartbeats and reliable channels around it.
+    pub recovery: Option<Recovering>,
     /// The algorithm's options, as key and value.
     pub options: Vec<(String, String)>,
     /// What applications of mutual exclusion do.
@@ -82,6 +85,7 @@ impl Default for Experiment {
             drift_ppm: 0,
             bound: None,
             detector: None,
+            recovery: None,
             options: Vec::new(),
             clients: ClientPlan::default(),
             starters: Vec::new(),
@@ -109,6 +113,8 @@ pub enum ExperimentError {
     UnknownAlgorithm(#[from] UnknownAlgorithm),
     #[error(transparent)]
     Setting(#[from] SettingError),
+    #[error("{algorithm} does not recover from crashes: {known} do")]
+    NoRecovery { algorithm: &'static str, known: String },
     #[error("{what} of process {id}: there are processes 1 to {n}")]
     NoSuchProcess { what: &'static str, id: u32, n: u32 },
     #[error("partition: process {id} is in two parts")]
@@ -145,10 +151,13 @@ impl Experiment {
         spectators: Spectators<'_>,
     ) -> Result<Report, ExperimentError> {
         struct Run<'a, 'b>(&'a Experiment, Spectators<'b>);
-        impl Visitor for Run<'_, '_> {
+        impl Runner for Run<'_, '_> {
             type Output = Result<Report, ExperimentError>;
             fn mutex<M: Mutex>(self) -> Self::Output {
                 self.0.run_mutex::<M>(self.1)
+            }
+            fn recovering<M: Mutex>(self) -> Self::Output {
+                self.0.run_mutex::<Surviving<M>>(self.1)
             }
             fn election<E: Election>(self) -> Self::Output {
                 self.0.run_election::<E>(self.1)
@@ -157,7 +166,8 @@ impl Experiment {
                 self.0.run_detector::<D>(self.1)
             }
         }
-        subject.visit(Run(self, spectators))
+        self.check_recovery(subject.entry())?;
+        recovery::run(subject, self.recovery.is_some(), Run(self, spectators))
     }
 
     /// Runs a mutual exclusion algorithm.
@@ -214,11 +224,12 @@ impl Experiment {
         let options = Options::new(entry, given)?;
         let bound = self.bound.unwrap_or(self.delay.bound());
         let timing = if self.delay.is_bounded() { Timing::Synchronous } else { Timing::Asynchronous };
-        Ok(Group::new(entry, self.n, bound, timing, options)?)
+        Ok(Group::new(entry, self.n, bound, timing, options)?.recovering(self.recovery))
     }
 
     fn plan(&self, entry: &Entry, group: &Group) -> Plan {
-        let default_order = if entry.assumptions.fifo { Order::Fifo } else { Order::Any };
+        let in_order = entry.assumptions.fifo && self.recovery.is_none();
+        let default_order = if in_order { Order::Fifo } else { Order::Any };
         let properties = self.properties.clone().unwrap_or_else(|| {
             let demanded = of_family(entry.family).iter().copied();
             demanded.filter(|&property| property != Property::RequestOrder || self.n <= REQUEST_ORDER_UP_TO).collect()
@@ -237,7 +248,7 @@ impl Experiment {
             drift_ppm: self.drift_ppm,
             detector: self.detector.unwrap_or(entry.assumptions.detector),
             until: self.until.or(default_end),
-            restless: entry.restless,
+            restless: entry.restless || self.recovery.is_some(),
             watch: Watch { properties, keep_records: self.keep_records, detector_needs: default_end.unwrap_or(0) },
         }
     }
@@ -286,6 +297,11 @@ impl Experiment {
         let last_call = callers.iter().map(|(_, at)| *at).max().unwrap_or(0);
         let last_crash = crashed.iter().map(|(_, at)| *at).max().unwrap_or(0);
         let nobody_survives = callers.iter().all(|(caller, _)| crashed.iter().any(|(id, _)| id == caller));
+        if self.recovery.is_some() {
+            let drifts = self.drift_ppm > 0 || !self.delay.is_bounded() || group.delay_bound < self.delay.bound();
+            let may_err = late || drifts || self.loss > 0.0;
+            return may_err.then(|| "somebody who lives may be taken for dead".to_string()).into_iter().collect();
+        }
         let broken = [
             (assumed.reliable && self.loss > 0.0, "messages may be lost"),
             (assumed.reliable && self.duplicate > 0.0, "messages may arrive twice"),
@@ -309,6 +325,35 @@ impl Experiment {
         broken.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
     }
 
+    /// What the algorithm promises with these options and, if it recovers, with these faults.
+    fn promised(&self, entry: &Entry, options: &Options) -> Vec<Property> {
+        let crashes = self.faults.iter().filter(|fault| matches!(fault, Fault::Crash(..))).count();
+        let still = |property: Property| {
+            self.recovery.is_none()
+                || match property {
+                    Property::RequestOrder => false,
+                    Property::Fencing => crashes <= 1,
+                    Property::MutualExclusion
+                    | Property::Progress
+                    | Property::SingleLeader
+                    | Property::Decided
+                    | Property::Accuracy
+                    | Property::Completeness => true,
+                }
+        };
+        entry.promises.iter().copied().filter(|&p| entry.promises(p, options) && still(p)).collect()
+    }
+
+    /// Refuses to let recover what does not.
+    fn check_recovery(&self, entry: &Entry) -> Result<(), ExperimentError> {
+        if self.recovery.is_some() && entry.recovery.is_none() {
+            let known = ENTRIES.iter().filter(|entry| entry.recovery.is_some()).map(|entry| entry.name);
+            let known = known.collect::<Vec<_>>().join(", ");
+            return Err(ExperimentError::NoRecovery { algorithm: entry.name, known });
+        }
+        Ok(())
+    }
+
     fn report(&self, entry: &Entry, group: &Group, plan: &Plan, outcome: Outcome) -> Report {
         Report {
             algorithm: entry.name,
@@ -316,7 +361,7 @@ impl Experiment {
             n: self.n,
             seed: self.seed,
             broken_assumptions: self.broken_assumptions(entry, plan, group),
-            promised: entry.promises.iter().copied().filter(|&p| entry.promises(p, &group.options)).collect(),
+            promised: self.promised(entry, &group.options),
             watched: plan.watch.properties.clone(),
             outcome,
         }

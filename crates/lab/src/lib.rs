@@ -43,6 +43,7 @@ pub mod random;
 pub mod recovery;
 pub mod report;
 pub mod scenario;
+pub mod shake;
 pub mod simulate;
 pub mod stage;
 pub mod subject;

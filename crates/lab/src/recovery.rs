@@ -1,43 +1,14 @@
-//! What is run of an algorithm: itself, as its paper says, or the stack around it that recovers from crashes.
+//! What is run of an algorithm: itself, as its paper says, or what stands around it to recover from crashes.
 
-use quorate_core::catalog::{Entry, Visitor};
+use quorate_core::catalog::Visitor;
 use quorate_core::detector::Detector;
-use quorate_core::election::{Bully, ChangRoberts, Election, Ring};
+use quorate_core::election::{Chosen, Election};
 use quorate_core::mutex::{Led, Mutex};
-use quorate_core::stack::{Elected, Rejoining};
+use quorate_core::stack::Elected;
 
 use crate::subject::Subject;
 
-/// The election beside an algorithm that needs one to recover.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Beside {
-    /// A list that goes round.
-    #[default]
-    Ring,
-    /// Chang and Roberts'.
-    ChangRoberts,
-    /// The bully, which needs time.
-    Bully,
-}
-
-impl Beside {
-    /// All of them.
-    pub const ALL: [Beside; 3] = [Beside::Ring, Beside::ChangRoberts, Beside::Bully];
-
-    /// What is known of it.
-    pub const fn entry(self) -> Entry {
-        match self {
-            Beside::Ring => Ring::ENTRY,
-            Beside::ChangRoberts => ChangRoberts::ENTRY,
-            Beside::Bully => Bully::ENTRY,
-        }
-    }
-
-    /// Its name, as in the catalogue.
-    pub const fn name(self) -> &'static str {
-        self.entry().name
-    }
-}
+pub use quorate_core::election::Kind as Beside;
 
 /// Runs processes, whatever they are made of.
 pub trait Runner {
@@ -45,30 +16,24 @@ pub trait Runner {
     type Output;
     /// Runs processes that take turns.
     fn mutex<M: Mutex>(self) -> Self::Output;
+    /// Runs processes that take turns, with what lets them recover from crashes around them.
+    fn recovering<M: Mutex>(self) -> Self::Output;
     /// Runs processes that elect.
     fn election<E: Election>(self) -> Self::Output;
     /// Runs processes that find out who has crashed.
     fn detector<D: Detector>(self) -> Self::Output;
 }
 
-/// Runs an algorithm, or, with an election to go beside it, what recovers.
-pub fn run<R: Runner>(subject: &impl Subject, recovery: Option<Beside>, runner: R) -> R::Output {
-    struct Choose<R>(Option<Beside>, R);
+/// Runs an algorithm, or, if it is to recover, the algorithm with an election beside it where it needs one.
+pub fn run<R: Runner>(subject: &impl Subject, recovers: bool, runner: R) -> R::Output {
+    struct Choose<R>(bool, R);
     impl<R: Runner> Visitor for Choose<R> {
         type Output = R::Output;
         fn mutex<M: Mutex>(self) -> R::Output {
-            match self.0 {
-                None => self.1.mutex::<M>(),
-                Some(_) => self.1.mutex::<Rejoining<M>>(),
-            }
+            if self.0 { self.1.recovering::<M>() } else { self.1.mutex::<M>() }
         }
         fn led<M: Led>(self) -> R::Output {
-            match self.0 {
-                None => self.1.mutex::<M>(),
-                Some(Beside::Ring) => self.1.mutex::<Rejoining<Elected<Ring, M>>>(),
-                Some(Beside::ChangRoberts) => self.1.mutex::<Rejoining<Elected<ChangRoberts, M>>>(),
-                Some(Beside::Bully) => self.1.mutex::<Rejoining<Elected<Bully, M>>>(),
-            }
+            if self.0 { self.1.recovering::<Elected<Chosen, M>>() } else { self.1.mutex::<M>() }
         }
         fn election<E: Election>(self) -> R::Output {
             self.1.election::<E>()
@@ -77,5 +42,5 @@ pub fn run<R: Runner>(subject: &impl Subject, recovery: Option<Beside>, runner: 
             self.1.detector::<D>()
         }
     }
-    subject.visit(Choose(recovery, runner))
+    subject.visit(Choose(recovers, runner))
 }

@@ -12,7 +12,7 @@ use quorate_core::election::{Election, Ring};
 use quorate_core::id::Id;
 use quorate_core::mutex::{Led, Mutex};
 use quorate_core::process::Process;
-use quorate_core::setting::{Group, Options, Timing};
+use quorate_core::setting::{Group, Options, Recovering, Timing};
 use quorate_core::stack::{Elected, Rejoining, Withdrawable};
 use quorate_core::trace::{Record, Recorded};
 use quorate_lab::explore::goal::Goal;
@@ -98,7 +98,8 @@ impl Plain<'_> {
         let options = self.exploration.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options = Options::new(entry, options).expect("the options are right");
         let group = Group::new(entry, self.exploration.n, self.exploration.delay_bound, self.timing(entry), options);
-        let group = if self.exploration.recovery.is_some() { group.map(|group| group.recovering()) } else { group };
+        let recovering = self.exploration.recovery.map(Recovering::with);
+        let group = group.map(|group| group.recovering(recovering));
         let rules = self.rules(entry);
         let company = Company { group: group.expect("the group is right"), create, timed: rules.delay_bound.is_some() };
         let (stage, records) = Stage::<P, A>::new(company, rules);

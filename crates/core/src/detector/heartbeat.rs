@@ -10,7 +10,8 @@
 //! start within T. Anybody may crash.
 //!
 //! **Costs** n−1 messages for every living process every T, for ever. T is `interval` times D: a small one finds the
-//! dead soon, a large one is cheap.
+//! dead soon, a large one is cheap. Where beats may be lost, `missed` of them in a row are forgiven, and the dead are
+//! found as many T later.
 //!
 //! **Accurate**, with a known D: two beats in a row leave T apart and arrive at most T + D apart, and the deadline is
 //! one tick later. There is no slack for more: a clock that is fast by more than one part in T + D takes the living for
@@ -89,12 +90,20 @@ impl Detector for Heartbeat {
         paper: "T. D. Chandra, S. Toueg, JACM 43(2), 1996",
         assumptions: Assumptions { crash_free: false, synchronous: true, ..Assumptions::RELIABLE },
         promises: &[Property::Accuracy, Property::Completeness],
-        options: &[OptionSpec {
-            key: "interval",
-            values: Values::Integer { from: 1, to: 1000 },
-            default: "5",
-            meaning: "from one beat to the next, in units of the longest delay of a message",
-        }],
+        options: &[
+            OptionSpec {
+                key: "interval",
+                values: Values::Integer { from: 1, to: 1000 },
+                default: "5",
+                meaning: "from one beat to the next, in units of the longest delay of a message",
+            },
+            OptionSpec {
+                key: "missed",
+                values: Values::Integer { from: 0, to: 1000 },
+                default: "0",
+                meaning: "how many beats in a row may be lost before their sender is taken for dead",
+            },
+        ],
         restless: true,
         ..Entry::new("heartbeat", Family::Detector)
     };
@@ -107,7 +116,10 @@ impl Detector for Heartbeat {
         Heartbeat {
             incarnation: 1,
             interval,
-            patience: interval.saturating_add(group.delay_bound).saturating_add(1),
+            patience: interval
+                .saturating_mul(group.options.integer("missed") + 1)
+                .saturating_add(group.delay_bound)
+                .saturating_add(1),
             verdict: match group.timing {
                 Timing::Synchronous => Opinion::Failed,
                 Timing::Asynchronous => Opinion::Suspected,

@@ -1,6 +1,6 @@
 //! Failure detection: processes find out who has crashed.
 
-mod heartbeat;
+pub(crate) mod heartbeat;
 
 use core::convert::Infallible;
 

@@ -5,6 +5,7 @@
 
 mod bully;
 mod chang_roberts;
+mod chosen;
 mod ring;
 
 use serde::{Deserialize, Serialize};
@@ -17,6 +18,7 @@ use crate::trace::{Recorded, What};
 
 pub use bully::Bully;
 pub use chang_roberts::ChangRoberts;
+pub use chosen::{Chosen, Kind};
 pub use ring::Ring;
 
 /// What an application asks of an election.

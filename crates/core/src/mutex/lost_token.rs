@@ -1,15 +1,20 @@
 //! A token that may have been lost: one process asks everybody for it, and makes another if nobody has it.
 //!
 //! A crash may take the token with it: in the hands of the dead, on the way to it, or on the way from it. Who knows? So
-//! who was elected begins an epoch of its own at every crash that it is told of, and inquires of all the living, naming
-//! the dead. A process answers when it has been told of these crashes itself, so that it sends nothing more to the
-//! dead. From its answer on it is in the new epoch, with the token that it has, if it has one; a token of an earlier
-//! epoch that comes later is discarded. When all have answered, or have crashed, either one of them has the token, or
-//! none will come any more, and a new one is made.
+//! who was elected begins an epoch of its own at every crash or return that it is told of, and inquires of all the
+//! living, naming the dead. A process answers when it has been told of these crashes itself, so that it sends nothing
+//! more to the dead. From its answer on it is in the new epoch, with the token that it has, if it has one; a token of
+//! an earlier epoch that comes later is discarded, and one of a later epoch is put aside until that is answered for:
+//! who does not know yet who is dead could pass it on to one of them. When all have answered, or have crashed, either
+//! one of them has the token, or none will come any more, and a new one is made.
 //!
 //! **Exactly one**: the old token either is in somebody's hands at its answer, and belongs to the new epoch, or arrives
 //! at somebody who has answered, and is gone. **Live**: whoever inquires and is told of another crash, or of a return,
 //! inquires again. A later epoch wins over an earlier one.
+//!
+//! **Where the living are taken for dead**, there can be two tokens, each in the hands of somebody who answers. Each
+//! token bears the name of who last answered for it; who inquires and finds two names inquires again, and says which of
+//! them counts.
 
 use alloc::vec::Vec;
 
@@ -21,33 +26,58 @@ use crate::process::{Effects, Process, Value};
 
 /// What a process knows of the living, of who was elected, and of an inquiry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(super) struct Succession<T> {
+pub(super) struct Succession<T, K> {
     pub(super) epoch: Epoch,
+    /// The latest epoch that is known of.
+    latest: Epoch,
     /// Who is thought to have crashed.
     pub(super) suspected: IdSet,
     /// Who was elected, if it lives. Nobody is, before anybody has crashed.
     leader: Option<Id>,
     inquiry: Option<Inquiry<T>>,
-    /// Who inquires and has not been answered yet, in which epoch, and of which dead we have to be told before.
-    asked: Option<(Id, Epoch, IdSet)>,
+    /// An inquiry that has not been answered yet.
+    asked: Option<Asked>,
+    /// A token of an epoch that has not been answered for.
+    early: Option<(Epoch, K)>,
+    /// Whether the token with which it is inside counts no more.
+    pub(super) is_void: bool,
+}
+
+/// What somebody asks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Asked {
+    by: Id,
+    epoch: Epoch,
+    /// Of which dead we have to be told before we answer.
+    dead: IdSet,
+    keep: Option<Id>,
 }
 
 /// What the one who inquires knows so far.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Inquiry<T> {
     awaited: IdSet,
-    is_found: bool,
+    /// Who has answered for a token.
+    found: IdSet,
     told: Vec<(Id, T)>,
 }
 
-impl<T> Default for Succession<T> {
+impl<T, K> Default for Succession<T, K> {
     fn default() -> Self {
-        let (epoch, suspected) = (Epoch::FIRST, IdSet::new());
-        Succession { epoch, suspected, leader: None, inquiry: None, asked: None }
+        Succession {
+            epoch: Epoch::FIRST,
+            latest: Epoch::FIRST,
+            suspected: IdSet::new(),
+            leader: None,
+            inquiry: None,
+            asked: None,
+            early: None,
+            is_void: false,
+        }
     }
 }
 
-impl<T> Succession<T> {
+impl<T, K> Succession<T, K> {
     /// Whether somebody has crashed, and nobody was elected to see to the token.
     pub(super) fn misses_leader(&self) -> bool {
         !self.suspected.is_empty() && self.leader.is_none()
@@ -72,6 +102,8 @@ pub enum Said<T> {
         epoch: Epoch,
         /// Who has crashed.
         dead: Vec<Id>,
+        /// Of several tokens, the only one that counts: whose name it bears.
+        keep: Option<Id>,
     },
     /// Somebody tells it.
     Answer {
@@ -108,12 +140,24 @@ impl<T> Said<T> {
 pub(super) trait TokenKeeper: Process {
     /// What it tells of itself, besides whether it has the token.
     type Told: Value;
+    /// The token.
+    type Token: Value;
 
     fn identity(&self) -> (Id, u32);
-    fn succession_mut(&mut self) -> &mut Succession<Self::Told>;
+    fn succession(&self) -> &Succession<Self::Told, Self::Token>;
+    fn succession_mut(&mut self) -> &mut Succession<Self::Told, Self::Token>;
     /// What has to survive a crash, the epoch included.
     fn to_save(&self) -> Self::Stable;
-    fn has_token(&self) -> bool;
+    /// The token that it has and may use.
+    fn held_token(&self) -> Option<&Self::Token>;
+    fn held_token_mut(&mut self) -> Option<&mut Self::Token>;
+    /// Whose name a token bears: who last answered for it.
+    fn name_of(token: &Self::Token) -> Option<Id>;
+    fn name(token: &mut Self::Token, by: Id);
+    /// The token that it has counts no more. Who is inside stays inside.
+    fn drop_token(&mut self);
+    /// It gets the token, of the current epoch.
+    fn take_token(&mut self, from: Id, token: Self::Token, effects: &mut Effects<Self>);
     fn tell(&self) -> Self::Told;
     fn say(said: Said<Self::Told>) -> Self::Message;
     /// Nobody has the token: it is made anew, knowing what everybody has told.
@@ -124,20 +168,67 @@ pub(super) trait TokenKeeper: Process {
         let succession = self.succession_mut();
         succession.suspected.insert(id);
         succession.leader = succession.leader.filter(|&leader| leader != id);
-        succession.asked.take_if(|(by, ..)| *by == id);
-        if succession.leader == Some(me) {
-            self.inquire(effects);
+        succession.asked.take_if(|asked| asked.by == id);
+        // Who has begun to inquire goes on, also when somebody else was elected meanwhile and relies on it.
+        if succession.leader == Some(me) || succession.inquiry.is_some() {
+            self.inquire(None, effects);
         } else {
             self.answer_if_told(effects);
         }
     }
 
     fn trust(&mut self, id: Id, effects: &mut Effects<Self>) {
+        let (me, _) = self.identity();
         let succession = self.succession_mut();
         succession.suspected.remove(id);
-        // It was not asked, and others may not have been told that it had crashed.
-        if succession.inquiry.is_some() {
-            self.inquire(effects);
+        // It was not asked, and does not know who is dead.
+        if succession.inquiry.is_some() || succession.leader == Some(me) {
+            self.inquire(None, effects);
+        }
+    }
+
+    /// Answers in its own name for the token that it has, for a new epoch, unless another one is to be kept. For one
+    /// that came early, of that epoch or of a later one, somebody else has answered.
+    fn answer_for_token(&mut self, epoch: Epoch, keep: Option<Id>) -> bool {
+        let (me, _) = self.identity();
+        let counts = |token: &Self::Token| keep.is_none_or(|keep| Self::name_of(token) == Some(keep));
+        if self.held_token().is_some_and(|token| !counts(token)) {
+            self.drop_token();
+        }
+        let early = &mut self.succession_mut().early;
+        early.take_if(|(of, token)| *of < epoch && !counts(token));
+        let mut has_token = false;
+        if let Some((of, token)) = early
+            && *of < epoch
+        {
+            Self::name(token, me);
+            has_token = true;
+        }
+        if let Some(token) = self.held_token_mut() {
+            Self::name(token, me);
+            has_token = true;
+        }
+        has_token
+    }
+
+    /// A token of this epoch arrives.
+    fn on_token(&mut self, from: Id, epoch: Epoch, token: Self::Token, effects: &mut Effects<Self>) {
+        let succession = self.succession_mut();
+        if epoch > succession.epoch {
+            succession.early = Some((epoch, token));
+        } else if epoch == succession.epoch {
+            self.take_token(from, token, effects);
+        }
+        // One of an earlier epoch counts no more: the one that was made anew, or was found, is the only one since then.
+    }
+
+    /// An epoch has been answered for, or begun: a token that came before belongs to it.
+    fn take_early(&mut self, effects: &mut Effects<Self>) {
+        let (me, _) = self.identity();
+        let succession = self.succession_mut();
+        let epoch = succession.epoch;
+        if let Some((_, token)) = succession.early.take_if(|(of, _)| *of <= epoch) {
+            self.take_token(me, token, effects);
         }
     }
 
@@ -149,56 +240,63 @@ pub(super) trait TokenKeeper: Process {
         }
         let before = succession.leader.replace(id);
         if id == me && before != Some(me) {
-            self.inquire(effects);
+            self.inquire(None, effects);
         }
     }
 
     fn on_said(&mut self, from: Id, said: Said<Self::Told>, effects: &mut Effects<Self>) {
         match said {
-            Said::Inquire { epoch, dead } => self.on_inquire(from, epoch, &dead, effects),
+            Said::Inquire { epoch, dead, keep } => self.on_inquire(from, epoch, &dead, keep, effects),
             Said::Answer { epoch, has_token, told } => self.on_answer(from, epoch, has_token, told, effects),
             Said::Outdated { epoch } => self.on_outdated(epoch, effects),
         }
     }
 
     /// Begins an epoch, and asks everybody.
-    fn inquire(&mut self, effects: &mut Effects<Self>) {
-        let ((me, n), is_found, told) = (self.identity(), self.has_token(), self.tell());
-        let succession = self.succession_mut();
+    fn inquire(&mut self, keep: Option<Id>, effects: &mut Effects<Self>) {
+        let (me, n) = self.identity();
+        let succession = self.succession();
+        let early = succession.early.as_ref().map_or(Epoch::FIRST, |(epoch, _)| *epoch);
+        let latest = succession.epoch.max(succession.latest).max(early);
         // If all epochs are used up, the token stays lost: better than fences that do not grow.
-        let Some(epoch) = succession.epoch.next_of(me, n) else { return };
+        let Some(epoch) = latest.next_of(me, n) else { return };
+        let (has_token, told) = (self.answer_for_token(epoch, keep), self.tell());
+        let succession = self.succession_mut();
         let awaited: IdSet = me.others(n).filter(|&other| !succession.suspected.contains(other)).collect();
         let dead = succession.suspected.iter().collect();
         succession.epoch = epoch;
         succession.asked = None;
-        succession.inquiry = Some(Inquiry { awaited: awaited.clone(), is_found, told: alloc::vec![(me, told)] });
+        let found = has_token.then_some(me).into_iter().collect();
+        succession.inquiry = Some(Inquiry { awaited: awaited.clone(), found, told: alloc::vec![(me, told)] });
         effects.save(self.to_save());
-        effects.multicast(awaited.iter(), &Self::say(Said::Inquire { epoch, dead }));
+        effects.multicast(awaited.iter(), &Self::say(Said::Inquire { epoch, dead, keep }));
+        self.take_early(effects);
         self.conclude_if_answered(effects);
     }
 
-    fn on_inquire(&mut self, from: Id, epoch: Epoch, dead: &[Id], effects: &mut Effects<Self>) {
+    fn on_inquire(&mut self, from: Id, epoch: Epoch, dead: &[Id], keep: Option<Id>, effects: &mut Effects<Self>) {
         let (_, n) = self.identity();
         let succession = self.succession_mut();
-        let latest = succession.asked.as_ref().map_or(succession.epoch, |(_, asked, _)| *asked);
+        let latest = succession.asked.as_ref().map_or(succession.epoch, |asked| asked.epoch);
         if epoch <= latest {
             return effects.send(from, Self::say(Said::Outdated { epoch: latest }));
         }
         let dead = dead.iter().copied().filter(|id| id.number() <= n).collect();
-        succession.asked = Some((from, epoch, dead));
+        succession.asked = Some(Asked { by: from, epoch, dead, keep });
         self.answer_if_told(effects);
     }
 
     fn answer_if_told(&mut self, effects: &mut Effects<Self>) {
         let succession = self.succession_mut();
         let suspected = &succession.suspected;
-        let is_told = |(_, _, dead): &mut (Id, Epoch, IdSet)| dead.iter().all(|id| suspected.contains(id));
-        let Some((from, epoch, _)) = succession.asked.take_if(is_told) else { return };
+        let is_told = |asked: &mut Asked| asked.dead.iter().all(|id| suspected.contains(id));
+        let Some(Asked { by, epoch, keep, .. }) = succession.asked.take_if(is_told) else { return };
         succession.epoch = epoch;
         succession.inquiry = None;
-        let (has_token, told) = (self.has_token(), self.tell());
+        let (has_token, told) = (self.answer_for_token(epoch, keep), self.tell());
         effects.save(self.to_save());
-        effects.send(from, Self::say(Said::Answer { epoch, has_token, told }));
+        effects.send(by, Self::say(Said::Answer { epoch, has_token, told }));
+        self.take_early(effects);
     }
 
     fn on_answer(&mut self, from: Id, epoch: Epoch, has_token: bool, told: Self::Told, effects: &mut Effects<Self>) {
@@ -207,7 +305,9 @@ pub(super) trait TokenKeeper: Process {
             && epoch == succession.epoch
             && inquiry.awaited.remove(from)
         {
-            inquiry.is_found |= has_token;
+            if has_token {
+                inquiry.found.insert(from);
+            }
             inquiry.told.push((from, told));
             self.conclude_if_answered(effects);
         }
@@ -215,19 +315,22 @@ pub(super) trait TokenKeeper: Process {
 
     fn conclude_if_answered(&mut self, effects: &mut Effects<Self>) {
         let inquiry = self.succession_mut().inquiry.take_if(|inquiry| inquiry.awaited.is_empty());
-        if let Some(Inquiry { is_found: false, told, .. }) = inquiry {
-            self.make_token(told, effects);
+        let Some(Inquiry { found, told, .. }) = inquiry else { return };
+        match found.len() {
+            0 => self.make_token(told, effects),
+            1 => {}
+            _ => self.inquire(found.iter().next(), effects),
         }
     }
 
     fn on_outdated(&mut self, epoch: Epoch, effects: &mut Effects<Self>) {
         let (me, _) = self.identity();
         let succession = self.succession_mut();
-        if epoch > succession.epoch {
-            succession.epoch = epoch;
+        if epoch > succession.epoch.max(succession.latest) {
+            succession.latest = epoch;
             succession.inquiry = None;
             if succession.leader == Some(me) {
-                self.inquire(effects);
+                self.inquire(None, effects);
             }
         }
     }

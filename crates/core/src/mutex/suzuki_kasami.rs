@@ -47,7 +47,7 @@ pub struct SuzukiKasami {
     /// The highest request number heard of each process, ourselves included. Who never asked is not in it.
     requested: BTreeMap<Id, Number>,
     phase: Phase,
-    succession: Succession<Told>,
+    succession: Succession<Told, Box<Token>>,
 }
 
 /// What has to survive a crash.
@@ -86,6 +86,8 @@ pub struct Token {
     entries: Number,
     /// Of which epoch it is, when it was last sent.
     epoch: Epoch,
+    /// Who last answered for it, when it was thought to be lost.
+    name: Option<Id>,
 }
 
 /// What processes say: *I need the token*, and the token.
@@ -156,12 +158,17 @@ impl Led for SuzukiKasami {
 
 impl TokenKeeper for SuzukiKasami {
     type Told = Told;
+    type Token = Box<Token>;
 
     fn identity(&self) -> (Id, u32) {
         (self.me, self.n)
     }
 
-    fn succession_mut(&mut self) -> &mut Succession<Told> {
+    fn succession(&self) -> &Succession<Told, Box<Token>> {
+        &self.succession
+    }
+
+    fn succession_mut(&mut self) -> &mut Succession<Told, Box<Token>> {
         &mut self.succession
     }
 
@@ -170,8 +177,36 @@ impl TokenKeeper for SuzukiKasami {
         Saved { epoch: self.succession.epoch, requests }
     }
 
-    fn has_token(&self) -> bool {
-        matches!(self.phase, Phase::ReleasedWithToken(_) | Phase::Held(_))
+    fn held_token(&self) -> Option<&Box<Token>> {
+        match &self.phase {
+            Phase::ReleasedWithToken(token) => Some(token),
+            Phase::Held(token) => Some(token).filter(|_| !self.succession.is_void),
+            Phase::Released | Phase::Wanted => None,
+        }
+    }
+
+    fn held_token_mut(&mut self) -> Option<&mut Box<Token>> {
+        match &mut self.phase {
+            Phase::ReleasedWithToken(token) => Some(token),
+            Phase::Held(token) => Some(token).filter(|_| !self.succession.is_void),
+            Phase::Released | Phase::Wanted => None,
+        }
+    }
+
+    fn name_of(token: &Box<Token>) -> Option<Id> {
+        token.name
+    }
+
+    fn name(token: &mut Box<Token>, by: Id) {
+        token.name = Some(by);
+    }
+
+    fn drop_token(&mut self) {
+        match self.phase {
+            Phase::ReleasedWithToken(_) => self.phase = Phase::Released,
+            Phase::Held(_) => self.succession.is_void = true,
+            Phase::Released | Phase::Wanted => {}
+        }
     }
 
     fn tell(&self) -> Told {
@@ -184,6 +219,23 @@ impl TokenKeeper for SuzukiKasami {
     }
 
     /// All who wait are in its queue, and all others have been served.
+    fn take_token(&mut self, from: Id, token: Box<Token>, effects: &mut Effects<Self>) {
+        match &mut self.phase {
+            Phase::Wanted => self.hold(token, effects),
+            // The token must not get lost, whatever brought it here, nor stay where nobody waits.
+            Phase::Released => {
+                effects.unexpected(from, "the token, which nobody had asked for");
+                self.hand_on(token, effects);
+            }
+            Phase::Held(old) if self.succession.is_void => {
+                *old = token;
+                self.succession.is_void = false;
+            }
+            // There are two where the living are taken for dead. From here on, there is one less.
+            Phase::ReleasedWithToken(_) | Phase::Held(_) => effects.unexpected(from, "a second token"),
+        }
+    }
+
     fn make_token(&mut self, told: Vec<(Id, Told)>, effects: &mut Effects<Self>) {
         let mut token = Box::<Token>::default();
         for (id, Told { requested, wants }) in told {
@@ -261,7 +313,7 @@ impl SuzukiKasami {
     }
 
     fn exit(&mut self, effects: &mut Effects<Self>) {
-        let mut token = match core::mem::replace(&mut self.phase, Phase::Released) {
+        let token = match core::mem::replace(&mut self.phase, Phase::Released) {
             Phase::Held(token) => token,
             outside @ (Phase::Released | Phase::ReleasedWithToken(_) | Phase::Wanted) => {
                 self.phase = outside;
@@ -269,6 +321,13 @@ impl SuzukiKasami {
             }
         };
         effects.output(Output::Exited);
+        if !core::mem::take(&mut self.succession.is_void) {
+            self.hand_on(token, effects);
+        }
+    }
+
+    /// It does not want the token, or not any more.
+    fn hand_on(&mut self, mut token: Box<Token>, effects: &mut Effects<Self>) {
         if let Some(&number) = self.requested.get(&self.me) {
             token.served.insert(self.me, number);
         }
@@ -323,26 +382,7 @@ impl SuzukiKasami {
         if token.waiting.iter().any(|id| id.number() > self.n) {
             return effects.unexpected(from, "a token with a queue of processes that do not exist");
         }
-        // One that was made anew is the only one since then.
-        if token.epoch < self.succession.epoch {
-            return;
-        }
-        let is_newer = token.epoch > self.succession.epoch;
-        if is_newer {
-            self.succession.epoch = token.epoch;
-            effects.save(self.to_save());
-        }
-        match &mut self.phase {
-            Phase::Wanted => self.hold(token, effects),
-            // With the old one it was let in, or could have been, before it was known that there is a new one.
-            Phase::ReleasedWithToken(old) | Phase::Held(old) if is_newer => *old = token,
-            // The token must not get lost, whatever brought it here.
-            Phase::Released => {
-                self.phase = Phase::ReleasedWithToken(token);
-                effects.unexpected(from, "the token, which nobody had asked for");
-            }
-            Phase::ReleasedWithToken(_) | Phase::Held(_) => effects.unexpected(from, "a second token"),
-        }
+        TokenKeeper::on_token(self, from, token.epoch, token, effects);
     }
 
     fn hold(&mut self, mut token: Box<Token>, effects: &mut Effects<Self>) {
@@ -390,6 +430,7 @@ mod tests {
             waiting: waiting.iter().copied().map(Id::new).collect(),
             entries: number(entries),
             epoch: Epoch::FIRST,
+            name: None,
         }))
     }
 

@@ -41,20 +41,25 @@ pub struct TokenRing {
     n: u32,
     counting: Counting,
     phase: Phase,
-    succession: Succession<()>,
+    succession: Succession<(), Token>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Released,
     /// Who is alone has nobody to pass the token to.
-    ReleasedWithToken {
-        entries: Number,
-    },
+    ReleasedWithToken(Token),
     Wanted,
-    Held {
-        entries: Number,
-    },
+    Held(Token),
+}
+
+/// The right to enter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Token {
+    /// How many entries there have been so far in its epoch.
+    entries: Number,
+    /// Who last answered for it, when it was thought to be lost.
+    name: Option<Id>,
 }
 
 /// What processes say: as long as nobody crashes, only *it is your turn*, each to its successor.
@@ -64,8 +69,8 @@ pub enum Message {
     Token {
         /// Of which epoch it is.
         epoch: Epoch,
-        /// How many entries there have been so far in it.
-        entries: Number,
+        /// What it knows.
+        token: Token,
     },
     /// The token may be lost.
     Lost(Said<()>),
@@ -81,7 +86,7 @@ impl process::Message for Message {
 
     fn number(&self) -> Option<u64> {
         match self {
-            Message::Token { entries, .. } => Some(entries.get()),
+            Message::Token { token, .. } => Some(token.entries.get()),
             Message::Lost(said) => said.number(),
         }
     }
@@ -146,8 +151,8 @@ impl Process for TokenRing {
             Event::Input(Input::Observe(_)) => {}
             Event::Input(Input::Enter) => self.enter(effects),
             Event::Input(Input::Exit) => self.exit(effects),
-            Event::Receive { from, message: Message::Token { epoch, entries } } => {
-                self.on_token(from, epoch, entries, effects);
+            Event::Receive { from, message: Message::Token { epoch, token } } => {
+                self.on_token(from, epoch, token, effects);
             }
             Event::Receive { from, message: Message::Lost(said) } => self.on_said(from, said, effects),
             Event::Notice(Notice::Suspect(id)) => self.suspect(id, effects),
@@ -163,12 +168,17 @@ impl Process for TokenRing {
 
 impl TokenKeeper for TokenRing {
     type Told = ();
+    type Token = Token;
 
     fn identity(&self) -> (Id, u32) {
         (self.me, self.n)
     }
 
-    fn succession_mut(&mut self) -> &mut Succession<()> {
+    fn succession(&self) -> &Succession<(), Token> {
+        &self.succession
+    }
+
+    fn succession_mut(&mut self) -> &mut Succession<(), Token> {
         &mut self.succession
     }
 
@@ -176,8 +186,36 @@ impl TokenKeeper for TokenRing {
         self.succession.epoch
     }
 
-    fn has_token(&self) -> bool {
-        matches!(self.phase, Phase::ReleasedWithToken { .. } | Phase::Held { .. })
+    fn held_token(&self) -> Option<&Token> {
+        match &self.phase {
+            Phase::ReleasedWithToken(token) => Some(token),
+            Phase::Held(token) => Some(token).filter(|_| !self.succession.is_void),
+            Phase::Released | Phase::Wanted => None,
+        }
+    }
+
+    fn held_token_mut(&mut self) -> Option<&mut Token> {
+        match &mut self.phase {
+            Phase::ReleasedWithToken(token) => Some(token),
+            Phase::Held(token) => Some(token).filter(|_| !self.succession.is_void),
+            Phase::Released | Phase::Wanted => None,
+        }
+    }
+
+    fn name_of(token: &Token) -> Option<Id> {
+        token.name
+    }
+
+    fn name(token: &mut Token, by: Id) {
+        token.name = Some(by);
+    }
+
+    fn drop_token(&mut self) {
+        match self.phase {
+            Phase::ReleasedWithToken(_) => self.phase = Phase::Released,
+            Phase::Held(_) => self.succession.is_void = true,
+            Phase::Released | Phase::Wanted => {}
+        }
     }
 
     fn tell(&self) {}
@@ -186,8 +224,22 @@ impl TokenKeeper for TokenRing {
         Message::Lost(said)
     }
 
+    fn take_token(&mut self, from: Id, token: Token, effects: &mut Effects<Self>) {
+        match &mut self.phase {
+            Phase::Released => self.pass(token, effects),
+            Phase::Wanted => self.hold(token, effects),
+            Phase::Held(old) if self.succession.is_void => {
+                *old = token;
+                self.succession.is_void = false;
+            }
+            // There are two where the living are taken for dead. From here on, there is one less.
+            Phase::ReleasedWithToken(_) | Phase::Held(_) => effects.unexpected(from, "a second token"),
+        }
+    }
+
     fn make_token(&mut self, _: Vec<(Id, ())>, effects: &mut Effects<Self>) {
-        self.take(Number::ZERO, effects);
+        let me = self.me;
+        self.take_token(me, Token::default(), effects);
     }
 }
 
@@ -196,68 +248,48 @@ impl TokenRing {
     fn start(&mut self, incarnation: u64, saved: Option<Epoch>, effects: &mut Effects<Self>) {
         self.succession.epoch = saved.unwrap_or_default();
         if self.me == Id::new(1) && incarnation == 1 {
-            self.pass(Number::ZERO, effects);
+            self.pass(Token::default(), effects);
         }
     }
 
     fn enter(&mut self, effects: &mut Effects<Self>) {
         match self.phase {
             Phase::Released => self.phase = Phase::Wanted,
-            Phase::ReleasedWithToken { entries } => self.hold(entries, effects),
-            Phase::Wanted | Phase::Held { .. } => effects.misused(ALREADY_ENTERING),
+            Phase::ReleasedWithToken(token) => self.hold(token, effects),
+            Phase::Wanted | Phase::Held(_) => effects.misused(ALREADY_ENTERING),
         }
     }
 
     fn exit(&mut self, effects: &mut Effects<Self>) {
-        let Phase::Held { entries } = self.phase else { return effects.misused(NOT_INSIDE) };
+        let Phase::Held(token) = self.phase else { return effects.misused(NOT_INSIDE) };
         effects.output(Output::Exited);
-        self.pass(entries, effects);
-    }
-
-    fn on_token(&mut self, from: Id, epoch: Epoch, entries: Number, effects: &mut Effects<Self>) {
-        // One that was made anew is the only one since then.
-        if epoch < self.succession.epoch {
-            return;
+        if core::mem::take(&mut self.succession.is_void) {
+            self.phase = Phase::Released;
+        } else {
+            self.pass(token, effects);
         }
-        let is_newer = epoch > self.succession.epoch;
-        if is_newer {
-            self.succession.epoch = epoch;
-            effects.save(epoch);
-        }
-        match &mut self.phase {
-            Phase::Released | Phase::Wanted => self.take(entries, effects),
-            // With the old one it was let in, or could have been, before it was known that there is a new one.
-            Phase::Held { entries: old } if is_newer => *old = entries,
-            Phase::ReleasedWithToken { .. } if is_newer => self.pass(entries, effects),
-            Phase::ReleasedWithToken { .. } | Phase::Held { .. } => effects.unexpected(from, "a second token"),
-        }
-    }
-
-    /// It has the token.
-    fn take(&mut self, entries: Number, effects: &mut Effects<Self>) {
-        if self.phase == Phase::Wanted { self.hold(entries, effects) } else { self.pass(entries, effects) }
     }
 
     /// Who was alone is not any more.
     fn go_on_if_alone(&mut self, effects: &mut Effects<Self>) {
-        if let Phase::ReleasedWithToken { entries } = self.phase {
-            self.pass(entries, effects);
+        if let Phase::ReleasedWithToken(token) = self.phase {
+            self.pass(token, effects);
         }
     }
 
-    fn hold(&mut self, entries: Number, effects: &mut Effects<Self>) {
-        let entries = self.counting.after(entries);
-        self.phase = Phase::Held { entries };
+    fn hold(&mut self, token: Token, effects: &mut Effects<Self>) {
+        let entries = self.counting.after(token.entries);
+        self.phase = Phase::Held(Token { entries, ..token });
         effects.output(Output::Entered { fence: Fence::counted(self.succession.epoch, entries) });
     }
 
-    fn pass(&mut self, entries: Number, effects: &mut Effects<Self>) {
+    fn pass(&mut self, token: Token, effects: &mut Effects<Self>) {
         let successor = self.succession.next_living(self.me, self.n);
         if successor == self.me {
-            self.phase = Phase::ReleasedWithToken { entries };
+            self.phase = Phase::ReleasedWithToken(token);
         } else {
             self.phase = Phase::Released;
-            effects.send(successor, Message::Token { epoch: self.succession.epoch, entries });
+            effects.send(successor, Message::Token { epoch: self.succession.epoch, token });
         }
     }
 }
@@ -274,7 +306,7 @@ mod tests {
     }
 
     fn token(entries: Number) -> Message {
-        Message::Token { epoch: Epoch::FIRST, entries }
+        Message::Token { epoch: Epoch::FIRST, token: Token { entries, name: None } }
     }
 
     fn start(incarnation: u64) -> Event<TokenRing> {

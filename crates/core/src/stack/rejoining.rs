@@ -3,8 +3,10 @@
 //! Before that, some take it for dead, enter without its leave, or elect a leader without it, while it speaks with the
 //! others already. So a later life of a process begins as a *newcomer*: it holds back whatever happens to it. Everybody
 //! who is told of its return greets it, with the highest number it has seen. When all have greeted it, or have crashed,
-//! its algorithm starts, observes the highest of these numbers, and hears what was held back, in order. From then on
-//! everybody deals with its new life; and what it asks for comes after all that was asked for before.
+//! its algorithm starts, observes the highest of these numbers, is told who is dead and who is back, and hears what was
+//! held back, in order. From then on everybody deals with its new life; and what it asks for comes after all that was
+//! asked for before. What somebody said before it crashed is not held back any longer: its answer would reach another
+//! life.
 //!
 //! **Assumes** that messages travel in sessions: who was told of a return was told of the crash before, and nothing of
 //! the former life comes later.
@@ -38,6 +40,9 @@ struct Newcomer<M: Mutex> {
     awaited: IdSet,
     /// The highest number that it was greeted with.
     highest: Number,
+    /// Who has crashed, and is not back; and who has come back.
+    dead: IdSet,
+    back: IdSet,
     held_back: VecDeque<Event<M>>,
 }
 
@@ -94,7 +99,8 @@ impl<M: Mutex> Process for Rejoining<M> {
             Event::Start { incarnation, saved } => {
                 let awaited = IdSet::others(self.me, self.n);
                 let (highest, held_back) = (Number::ZERO, VecDeque::new());
-                self.newcomer = Some(Newcomer { incarnation, saved, awaited, highest, held_back });
+                let (dead, back) = (IdSet::new(), IdSet::new());
+                self.newcomer = Some(Newcomer { incarnation, saved, awaited, highest, dead, back, held_back });
                 self.join_if_welcome(effects);
             }
             Event::Input(input) => self.happen(Event::Input(input), effects),
@@ -103,24 +109,22 @@ impl<M: Mutex> Process for Rejoining<M> {
             }
             Event::Receive { from, message: Message::Welcome { highest } } => {
                 let Some(newcomer) = &mut self.newcomer else {
-                    return effects.unexpected(from, "a welcome to somebody who is no newcomer");
+                    // The sender took us for dead. We have not forgotten anything.
+                    return self.happen(Event::Input(Input::Observe(highest)), effects);
                 };
                 newcomer.awaited.remove(from);
                 newcomer.highest = newcomer.highest.max(highest);
                 self.join_if_welcome(effects);
             }
             Event::Notice(notice) => {
-                self.happen(Event::Notice(notice), effects);
-                match notice {
-                    Notice::Suspect(id) => {
-                        if let Some(newcomer) = &mut self.newcomer {
-                            newcomer.awaited.remove(id);
-                        }
-                        self.join_if_welcome(effects);
-                    }
-                    Notice::Trust(id) => effects.send(id, Message::Welcome { highest: self.algorithm.stamp() }),
-                    Notice::Leader(_) => {}
+                match &mut self.newcomer {
+                    Some(newcomer) => newcomer.notice(notice),
+                    None => self.happen(Event::Notice(notice), effects),
                 }
+                if let Notice::Trust(id) = notice {
+                    effects.send(id, Message::Welcome { highest: self.algorithm.stamp() });
+                }
+                self.join_if_welcome(effects);
             }
             Event::Timeout(timer) => self.happen(Event::Timeout(timer), effects),
         }
@@ -146,13 +150,38 @@ impl<M: Mutex> Rejoining<M> {
 
     fn join_if_welcome(&mut self, effects: &mut Effects<Self>) {
         let Some(newcomer) = self.newcomer.take_if(|newcomer| newcomer.awaited.is_empty()) else { return };
-        let Newcomer { incarnation, saved, highest, held_back, .. } = newcomer;
+        let Newcomer { incarnation, saved, highest, dead, back, held_back, .. } = newcomer;
         self.happen(Event::Start { incarnation, saved }, effects);
         if highest > Number::ZERO {
             self.happen(Event::Input(Input::Observe(highest)), effects);
         }
+        for id in dead.iter() {
+            self.happen(Event::Notice(Notice::Suspect(id)), effects);
+        }
+        for id in back.iter() {
+            self.happen(Event::Notice(Notice::Trust(id)), effects);
+        }
         for event in held_back {
             self.happen(event, effects);
+        }
+    }
+}
+
+impl<M: Mutex> Newcomer<M> {
+    /// It is told of somebody. What that one has said is of a life, or a session, that is over.
+    fn notice(&mut self, notice: Notice) {
+        match notice {
+            Notice::Suspect(id) => {
+                self.awaited.remove(id);
+                self.dead.insert(id);
+                self.back.remove(id);
+                self.held_back.retain(|event| !matches!(event, Event::Receive { from, .. } if *from == id));
+            }
+            Notice::Trust(id) => {
+                self.dead.remove(id);
+                self.back.insert(id);
+            }
+            Notice::Leader(_) => {}
         }
     }
 }

@@ -8,6 +8,7 @@ use crate::explore::LARGEST_GROUP;
 use crate::explore::goal::Goal;
 use crate::network::{Delay, Order, Partition};
 use crate::recovery::Beside;
+use crate::shake::Shaking;
 use crate::simulate::Fault;
 use crate::stage::wish::Times;
 use crate::time::from_delta;
@@ -209,6 +210,30 @@ pub fn beside(text: &str) -> Result<Beside, String> {
     let known = Beside::ALL.map(Beside::name);
     let found = Beside::ALL.into_iter().find(|election| election.name() == text);
     found.ok_or_else(|| format!("there are {}", known.join(", ")))
+}
+
+/// How often a heartbeat is sent, in units of the longest delay.
+pub fn beats(text: &str) -> Result<u64, String> {
+    whole(text, 1..=1000)
+}
+
+/// How many heartbeats may be lost in a row.
+pub fn missed(text: &str) -> Result<u64, String> {
+    whole(text, 0..=1000)
+}
+
+/// How many random faults.
+pub fn faults(text: &str) -> Result<u32, String> {
+    whole(text, 1..=1000).map(|faults| faults as u32)
+}
+
+/// Which random faults: `crashes` or `everything`.
+pub fn shaking(text: &str) -> Result<Shaking, String> {
+    match text {
+        "crashes" => Ok(Shaking::Crashes),
+        "everything" => Ok(Shaking::Everything),
+        _ => Err(format!("`{text}`: it takes crashes or everything")),
+    }
 }
 
 /// Whether there is a perfect failure detector: `perfect` or `none`.

@@ -43,8 +43,8 @@ use quorate_core::election::Election;
 use quorate_core::id::Id;
 use quorate_core::mutex::Mutex;
 use quorate_core::process::{Process, Ticks};
-use quorate_core::setting::{Group, Options, SettingError, Timing};
-use quorate_core::stack::Withdrawable;
+use quorate_core::setting::{Group, Options, Recovering, SettingError, Timing};
+use quorate_core::stack::{Rejoining, Withdrawable};
 use quorate_core::trace::Recorded;
 
 use crate::network::Order;
@@ -197,6 +197,9 @@ impl Exploration {
             fn mutex<M: Mutex>(self) -> Self::Output {
                 self.0.run_mutex::<M>(self.1)
             }
+            fn recovering<M: Mutex>(self) -> Self::Output {
+                self.mutex::<Rejoining<M>>()
+            }
             fn election<E: Election>(self) -> Self::Output {
                 self.0.run_election::<E>(self.1)
             }
@@ -204,7 +207,7 @@ impl Exploration {
                 self.0.run_detector::<D>(self.1)
             }
         }
-        recovery::run(subject, self.recovery, Run(self, progress))
+        recovery::run(subject, self.recovery.is_some(), Run(self, progress))
     }
 
     /// Explores a mutual exclusion algorithm.
@@ -380,7 +383,7 @@ impl Exploration {
         let given = self.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options = Options::new(entry, given)?;
         let group = Group::new(entry, self.n, self.delay_bound, self.timing(entry), options)?;
-        let group = if self.recovery.is_some() { group.recovering() } else { group };
+        let group = group.recovering(self.recovery.map(Recovering::with));
         Ok(if self.times == Times::Endless { group.uncounted() } else { group })
     }
 

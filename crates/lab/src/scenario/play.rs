@@ -6,8 +6,8 @@ use quorate_core::election::Election;
 use quorate_core::id::Id;
 use quorate_core::mutex::Mutex;
 use quorate_core::process::{Notice, Process};
-use quorate_core::setting::{Group, Options, Timing};
-use quorate_core::stack::Withdrawable;
+use quorate_core::setting::{Group, Options, Recovering, Timing};
+use quorate_core::stack::{Rejoining, Withdrawable};
 use quorate_core::trace::{Label, Record, Recorded, timer_name};
 
 use super::step::{Name, Step};
@@ -137,6 +137,9 @@ impl Scenario {
             fn mutex<M: Mutex>(self) -> Self::Output {
                 self.0.play_entry::<_, Client>(self.1, Withdrawable::<M>::new)
             }
+            fn recovering<M: Mutex>(self) -> Self::Output {
+                self.mutex::<Rejoining<M>>()
+            }
             fn election<E: Election>(self) -> Self::Output {
                 self.0.play_entry::<_, Caller>(self.1, E::new)
             }
@@ -144,7 +147,7 @@ impl Scenario {
                 self.0.play_entry::<_, Listener>(self.1, D::new)
             }
         }
-        recovery::run(subject, self.header.recovery, Play(self, entry))
+        recovery::run(subject, self.header.recovery.is_some(), Play(self, entry))
     }
 
     fn play_entry<P, A>(&self, entry: &'static Entry, create: Create<P>) -> Result<Played, ScenarioError>
@@ -161,7 +164,7 @@ impl Scenario {
             .map_err(|error| ScenarioError::of_header(error.to_string()))?;
         let uncounted = header.entries_each == Some(Times::Endless);
         let group = if uncounted { group.uncounted() } else { group };
-        let group = if header.recovery.is_some() { group.recovering() } else { group };
+        let group = group.recovering(header.recovery.map(Recovering::with));
         let said = self.rules(entry);
         let company = Company { group: group.clone(), create, timed: said.delay_bound.is_some() };
         let restarts = header.restarts.unwrap_or(said.bounds.restarts);

@@ -175,7 +175,7 @@ impl Mutex for Central {
             coordinator: Coordinator { counting: setting.group.counting, ..Coordinator::default() },
             suspected: IdSet::new(),
             elected: None,
-            recovers: setting.group.recovers,
+            recovers: setting.group.recovering.is_some(),
         }
     }
 }

@@ -201,7 +201,7 @@ impl Mutex for MaekawaDeadlockFree {
             waiting: BTreeSet::new(),
             crashes: Crashes {
                 sets: setting.group.voting_sets.clone(),
-                recovers: setting.group.recovers,
+                recovers: setting.group.recovering.is_some(),
                 suspected: IdSet::new(),
                 substitutes: IdSet::new(),
                 unheard: IdSet::new(),

@@ -59,9 +59,12 @@ impl MaekawaDeadlockFree {
         }
     }
 
-    /// It lives, and has forgotten whom it voted for.
+    /// It lives, and has forgotten whom it voted for, and who voted for it.
     pub(super) fn trust(&mut self, id: Id, effects: &mut Effects<Self>) {
         self.crashes.suspected.remove(id);
+        if self.crashes.unheard.remove(id) {
+            self.vote_if_all_are_heard(effects);
+        }
         let is_voter = self.voters.contains(&id);
         let subject =
             if is_voter && matches!(self.phase, Phase::Held { .. }) { Subject::Claim } else { Subject::Disclaim };

@@ -216,7 +216,7 @@ impl Mutex for Majority {
             vote: None,
             entries: Number::ZERO,
             remembers: setting.group.options.choice("memory") == "kept",
-            recovers: setting.group.recovers,
+            recovers: setting.group.recovering.is_some(),
             suspected: IdSet::new(),
             unheard: IdSet::new(),
             era: 0,

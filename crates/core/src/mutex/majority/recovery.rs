@@ -46,9 +46,10 @@ impl Majority {
         }
     }
 
-    /// It lives, and may have forgotten whom it voted for.
+    /// It lives, may have forgotten whom it voted for, and does not count on any vote.
     pub(super) fn trust(&mut self, id: Id, effects: &mut Effects<Self>) {
         self.suspected.remove(id);
+        self.unheard.remove(id);
         let ballot = match &mut self.phase {
             Phase::Held { votes } if votes.contains(id) => Some(self.ballot),
             Phase::Asking { votes, .. } => {

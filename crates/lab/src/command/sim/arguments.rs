@@ -6,11 +6,14 @@ use clap::Args;
 use quorate_core::clock::Number;
 use quorate_core::id::Id;
 use quorate_core::process::Ticks;
+use quorate_core::setting::Recovering;
 
 use crate::application::{ClientPlan, Workload};
 use crate::command::parse;
 use crate::experiment::Experiment;
 use crate::network::{Delay, Order, Partition};
+use crate::recovery::Beside;
+use crate::shake::Shaking;
 use crate::simulate::Fault;
 
 /// A run of up to this many records is shown as a conversation.
@@ -125,6 +128,46 @@ pub struct Arguments {
     #[arg(long, help_heading = "Faults and time", value_name = "none|perfect", value_parser = parse::detector)]
     pub detector: Option<bool>,
 
+    /// The algorithm recovers: heartbeats tell of crashes and returns, and reliable channels make up for whatever the
+    /// network does. Loss, duplicates and order are of the messages of all that together
+    #[arg(long, help_heading = "Recovery")]
+    pub recovery: bool,
+
+    /// The election beside an algorithm that needs one to recover
+    #[arg(long, help_heading = "Recovery", value_name = "ring|chang-roberts|bully", default_value = "ring",
+          requires = "recovery", value_parser = parse::beside)]
+    pub election: Beside,
+
+    /// Who does not trust a majority lets nobody in
+    #[arg(long, help_heading = "Recovery", requires = "recovery")]
+    pub guard: bool,
+
+    /// From one heartbeat to the next, in units of the longest delay
+    #[arg(long, help_heading = "Recovery", value_name = "K", default_value_t = 5, requires = "recovery",
+          allow_negative_numbers = true, value_parser = parse::beats)]
+    pub interval: u64,
+
+    /// How many heartbeats in a row may be lost before their sender is taken for dead
+    #[arg(long, help_heading = "Recovery", value_name = "K", default_value_t = 0, requires = "recovery",
+          allow_negative_numbers = true, value_parser = parse::missed)]
+    pub missed: u64,
+
+    /// So many random crashes, returns, pauses and cuts of the network, by the seed, in place of --crash, --restart,
+    /// --pause and --partition
+    #[arg(long, help_heading = "Faults and time", value_name = "FAULTS", allow_negative_numbers = true,
+          value_parser = parse::faults, conflicts_with_all = ["crash", "restart", "pause", "partition"])]
+    pub shake: Option<u32>,
+
+    /// With --shake: crashes (and returns), of which a detector can be right, or everything
+    #[arg(long, help_heading = "Faults and time", value_name = "crashes|everything", default_value = "everything",
+          requires = "shake", value_parser = parse::shaking)]
+    pub shaking: Shaking,
+
+    /// Run so many seeds, from --seed on, and say in how many of them something broke
+    #[arg(long, value_name = "RUNS", allow_negative_numbers = true, value_parser = parse::count,
+          conflicts_with_all = ["diagram", "trace", "conversation"])]
+    pub runs: Option<u64>,
+
     /// The voting sets, for algorithms that have them: grid, plane or best
     #[arg(long, help_heading = "Algorithm", value_name = "KIND", value_parser = ["grid", "plane", "best"],
           hide_possible_values = true)]
@@ -166,7 +209,7 @@ impl Arguments {
             Workload::List(self.ask.clone())
         };
         let sets = self.sets.iter().map(|kind| ("sets".to_string(), kind.clone()));
-        Experiment {
+        let experiment = Experiment {
             n: self.n,
             seed: self.seed,
             delay: self.delay,
@@ -178,6 +221,12 @@ impl Arguments {
             drift_ppm: self.drift,
             bound: self.bound,
             detector: self.detector,
+            recovery: self.recovery.then_some(Recovering {
+                election: self.election,
+                guard: self.guard,
+                interval: self.interval,
+                missed: self.missed,
+            }),
             options: sets.chain(self.option.iter().cloned()).collect(),
             clients: ClientPlan {
                 workload,
@@ -198,6 +247,7 @@ impl Arguments {
                 Conversation::Always => usize::MAX,
                 Conversation::Never => 0,
             },
-        }
+        };
+        self.shake.map_or(experiment.clone(), |faults| experiment.shaken(self.shaking, faults))
     }
 }

@@ -1,6 +1,7 @@
 //! `sim`: one seeded run, its conversation, verdicts and costs.
 
 mod arguments;
+mod runs;
 mod text;
 
 use std::fs::File;
@@ -28,6 +29,9 @@ pub use arguments::{Arguments, Conversation};
 /// Runs an algorithm once and prints what came of it.
 pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     check_family(subject.entry(), arguments)?;
+    if let Some(runs) = arguments.runs {
+        return runs::run(subject, arguments, runs, terminal);
+    }
     let experiment = arguments.experiment();
     let log = arguments.trace.as_ref().filter(|path| Format::of(path) == Ok(Format::Shiviz));
     let lines = arguments.trace.as_deref().filter(|_| log.is_none());

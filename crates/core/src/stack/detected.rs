@@ -1,0 +1,175 @@
+//! A failure detector beside a process: what the one finds out, the other is told.
+//!
+//! Whoever the detector takes for dead is [suspected](Notice::Suspect); whoever it takes back is
+//! [trusted](Notice::Trust), and may have forgotten everything. Who was restarted before anybody missed it is not the
+//! detector's business: [`Reliable`](super::Reliable) channels find that out from the first message of its new life.
+//!
+//! The detector never believes that it is right: with pauses and partitions no bound on delays is a fact, and who
+//! beats again is taken back.
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Entry;
+use crate::clock::Number;
+use crate::detector::{self, Detector, Heartbeat};
+use crate::mutex::Mutex;
+use crate::process::{self, Effects, Event, Notice, Process, perform};
+use crate::setting::Setting;
+use crate::trace::Opinion;
+
+/// A process `P` that a detector tells of crashes.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Detected<P> {
+    detector: Heartbeat,
+    process: P,
+}
+
+/// What is said by one of them.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Message<D, M> {
+    /// The detector.
+    Detector(D),
+    /// The process.
+    Process(M),
+}
+
+/// What one of them waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer<D, T> {
+    /// The detector.
+    Detector(D),
+    /// The process.
+    Process(T),
+}
+
+impl<D: process::Message, M: process::Message> process::Message for Message<D, M> {
+    fn kind(&self) -> &'static str {
+        match self {
+            Message::Detector(message) => message.kind(),
+            Message::Process(message) => message.kind(),
+        }
+    }
+
+    fn number(&self) -> Option<u64> {
+        match self {
+            Message::Detector(message) => message.number(),
+            Message::Process(message) => message.number(),
+        }
+    }
+}
+
+impl<P: Process> Detected<P> {
+    /// A process before its first event.
+    pub fn around(setting: &Setting, process: P) -> Self {
+        Detected { detector: Heartbeat::new(&setting.of_detector()), process }
+    }
+
+    /// The process itself.
+    pub fn process(&self) -> &P {
+        &self.process
+    }
+
+    fn of_detector(&mut self, event: Event<Heartbeat>, effects: &mut Effects<Self>) {
+        let mut wanted = Effects::<Heartbeat>::new(effects.me());
+        perform(&mut self.detector, event, &mut wanted);
+        effects.adopt(
+            &mut wanted,
+            Message::Detector,
+            Timer::Detector,
+            |_, ()| {},
+            |effects, detector::Output { of, opinion }| {
+                let notice = match opinion {
+                    Opinion::Suspected | Opinion::Failed => Notice::Suspect(of),
+                    Opinion::Unsuspected => Notice::Trust(of),
+                };
+                self.of_process(Event::Notice(notice), effects);
+            },
+        );
+    }
+
+    fn of_process(&mut self, event: Event<P>, effects: &mut Effects<Self>) {
+        let mut wanted = Effects::<P>::new(effects.me());
+        perform(&mut self.process, event, &mut wanted);
+        effects.adopt(
+            &mut wanted,
+            Message::Process,
+            Timer::Process,
+            |effects, stable| effects.save(stable),
+            |effects, output| effects.output(output),
+        );
+    }
+}
+
+impl<M: Mutex> Mutex for Detected<M> {
+    const ENTRY: Entry = M::ENTRY;
+
+    fn new(setting: &Setting) -> Self {
+        Detected::around(setting, M::new(setting))
+    }
+
+    fn stamp(&self) -> Number {
+        self.process.stamp()
+    }
+}
+
+impl<P: Process> Process for Detected<P> {
+    type Message = Message<<Heartbeat as Process>::Message, P::Message>;
+    type Input = P::Input;
+    type Output = P::Output;
+    type Timer = Timer<<Heartbeat as Process>::Timer, P::Timer>;
+    type Stable = P::Stable;
+
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        match event {
+            Event::Start { incarnation, saved } => {
+                self.of_process(Event::Start { incarnation, saved }, effects);
+                self.of_detector(Event::Start { incarnation, saved: None }, effects);
+            }
+            Event::Input(input) => self.of_process(Event::Input(input), effects),
+            Event::Notice(notice) => self.of_process(Event::Notice(notice), effects),
+            Event::Receive { from, message: Message::Detector(message) } => {
+                self.of_detector(Event::Receive { from, message }, effects);
+            }
+            Event::Receive { from, message: Message::Process(message) } => {
+                self.of_process(Event::Receive { from, message }, effects);
+            }
+            Event::Timeout(Timer::Detector(timer)) => self.of_detector(Event::Timeout(timer), effects),
+            Event::Timeout(Timer::Process(timer)) => self.of_process(Event::Timeout(timer), effects),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::id::Id;
+    use crate::mutex::RicartAgrawala;
+    use crate::process::{Effect, effects_of};
+    use crate::setting::test_setting;
+
+    type Told = Detected<RicartAgrawala>;
+
+    fn outputs(effects: Vec<crate::process::EffectOf<Told>>) -> usize {
+        effects.iter().filter(|effect| matches!(effect, Effect::Output(_))).count()
+    }
+
+    use alloc::vec::Vec;
+
+    /// Silence is told as a suspicion, which lets the algorithm go on without the silent one.
+    #[test]
+    fn who_falls_silent_is_suspected_and_who_beats_again_is_trusted() {
+        let mut first = Told::new(&test_setting(&RicartAgrawala::ENTRY, 1, 2, &[]));
+        effects_of(1, &mut first, Event::Start { incarnation: 1, saved: None });
+        assert_eq!(outputs(effects_of(1, &mut first, Event::Input(crate::mutex::Input::Enter))), 0);
+        let silence = |id| Event::Timeout(Timer::Detector(crate::detector::heartbeat::Timer::Silence(Id::new(id))));
+        assert_eq!(outputs(effects_of(1, &mut first, silence(2))), 1, "it enters without the dead");
+        effects_of(1, &mut first, Event::Input(crate::mutex::Input::Exit));
+        let beat = crate::detector::heartbeat::Message::Beat { incarnation: 1 };
+        effects_of(1, &mut first, Event::Receive { from: Id::new(2), message: Message::Detector(beat) });
+        assert_eq!(
+            outputs(effects_of(1, &mut first, Event::Input(crate::mutex::Input::Enter))),
+            0,
+            "it is asked again"
+        );
+    }
+}

@@ -1,0 +1,367 @@
+//! Reliable channels over a network that loses, repeats and reorders: what an algorithm says arrives once and in order,
+//! or its session ends, and both sides are told.
+//!
+//! Each of two processes numbers its *sessions* with the other; a new life begins one, and so does the end of a
+//! suspicion. A message names the session of who sends it, and that of who is to get it: it counts only if both are the
+//! current ones. Within a session messages are numbered, acknowledged, and sent again until they are. Who hears of a
+//! new session of the other ends its own: what was on its way is void, and the algorithm is told that the other has
+//! crashed and is back, for it cannot know how much of what it said has arrived. Where both have begun a life since
+//! they last heard of each other, each is told that the other is back. Who is suspected is sent nothing, and what is
+//! kept for it is dropped.
+//!
+//! So the algorithm is told of crashes and returns in order with what is said to it: nothing of a life comes after the
+//! notice of its end, and nothing of the next one before the notice of its beginning. That is what
+//! [`Rejoining`](super::Rejoining) and all recovery assume.
+//!
+//! **Assumes** nothing of the channels. That everything arrives at last needs a network that does not lose everything
+//! for ever, and suspicions that end. What is kept for somebody grows until it answers or is suspected.
+//!
+//! **Costs** an acknowledgement a message, unless one goes the other way that carries it; and whatever is sent again.
+
+use alloc::collections::{BTreeMap, VecDeque};
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::catalog::Entry;
+use crate::clock::Number;
+use crate::id::Id;
+use crate::mutex::Mutex;
+use crate::process::{self, Effect, EffectOf, Effects, Event, Notice, Process, Ticks, perform};
+use crate::setting::Setting;
+
+/// A process whose messages arrive once and in order.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Reliable<P: Process> {
+    me: Id,
+    /// How long to wait for an acknowledgement.
+    patience: Ticks,
+    process: P,
+    links: BTreeMap<Id, Link<P::Message>>,
+}
+
+/// A session of one process with another: in which of its own lives, and the how-manieth of that.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+struct Session {
+    life: u64,
+    count: u64,
+}
+
+impl Session {
+    /// Everybody's first session with everybody.
+    const FIRST: Session = Session { life: 1, count: 0 };
+
+    fn begins_later_life(self) -> bool {
+        self.life > 1 && self.count == 0
+    }
+}
+
+/// What one process knows of its sessions with another.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Link<M> {
+    mine: Session,
+    /// The other's session, if any was heard of since ours began.
+    theirs: Option<Session>,
+    /// The latest that was ever heard of: who speaks in an earlier one speaks of the past.
+    latest: Session,
+    /// Whether the two sessions know each other: from then on, a new one of the other ends ours.
+    is_established: bool,
+    is_suspected: bool,
+    /// What has not been acknowledged, and the number of the first of it.
+    unacknowledged: VecDeque<M>,
+    first: u64,
+    /// The number of the next message from the other.
+    expected: u64,
+}
+
+/// What processes say.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Message<M> {
+    from: Session,
+    /// The session that is spoken to, if it is known.
+    to: Option<Session>,
+    /// Whether the sender does not know yet that its session is known, and wants an answer that says so.
+    asks: bool,
+    /// All before this number have arrived.
+    acknowledged: u64,
+    /// A message of the algorithm, with its number; without one, it is only about sessions and acknowledgements.
+    content: Option<(u64, M)>,
+}
+
+impl<M: process::Message> process::Message for Message<M> {
+    fn kind(&self) -> &'static str {
+        self.content.as_ref().map_or("acknowledgement", |(_, message)| message.kind())
+    }
+
+    fn number(&self) -> Option<u64> {
+        self.content.as_ref().and_then(|(_, message)| message.number())
+    }
+}
+
+/// What a process waits for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer<T> {
+    /// An acknowledgement of this one: without any by then, everything is sent again.
+    Acknowledgement(Id),
+    /// What the algorithm waits for.
+    Algorithm(T),
+}
+
+impl<P: Process> Reliable<P> {
+    /// A process before its first event.
+    pub fn around(setting: &Setting, process: P) -> Self {
+        let link = |_| Link {
+            mine: Session::FIRST,
+            theirs: Some(Session::FIRST),
+            latest: Session::FIRST,
+            is_established: true,
+            is_suspected: false,
+            unacknowledged: VecDeque::new(),
+            first: 0,
+            expected: 0,
+        };
+        let patience = setting.group.delay_bound.saturating_mul(2).saturating_add(1);
+        let links = setting.me.others(setting.n()).map(|other| (other, link(other))).collect();
+        Reliable { me: setting.me, patience, process, links }
+    }
+
+    /// The process itself.
+    pub fn process(&self) -> &P {
+        &self.process
+    }
+
+    fn start(&mut self, incarnation: u64, saved: Option<P::Stable>, effects: &mut Effects<Self>) {
+        if incarnation > 1 {
+            // Nothing is known of the others, and they know nothing of this life.
+            for link in self.links.values_mut() {
+                link.mine = Session { life: incarnation, count: 0 };
+                link.theirs = None;
+                link.is_established = false;
+            }
+        }
+        self.happen(Event::Start { incarnation, saved }, effects);
+        let strangers: Vec<Id> =
+            self.links.iter().filter(|(_, link)| !link.is_established).map(|(&other, _)| other).collect();
+        for other in strangers {
+            self.introduce(other, effects);
+        }
+    }
+
+    fn on_message(&mut self, from: Id, message: Message<P::Message>, effects: &mut Effects<Self>) {
+        let Some(link) = self.links.get_mut(&from) else {
+            return effects.unexpected(from, "a message from outside the group");
+        };
+        let Message { from: session, to, asks, acknowledged, content } = message;
+        if link.is_suspected || session < link.latest {
+            return;
+        }
+        link.latest = session;
+        if link.theirs != Some(session) {
+            let is_back_again = link.theirs.is_some_and(|theirs| theirs.life != session.life);
+            if link.is_established || is_back_again {
+                return self.begin_again(from, session, effects);
+            }
+            link.theirs = Some(session);
+            let knows_no_former = to.is_none_or(|to| to == link.mine);
+            if link.mine.begins_later_life() && session.begins_later_life() && knows_no_former {
+                self.happen(Event::Notice(Notice::Trust(from)), effects);
+            }
+        }
+        let Some(link) = self.links.get_mut(&from) else { return };
+        if to != Some(link.mine) {
+            // It does not know our session yet.
+            return self.speak(from, effects);
+        }
+        if !link.is_established {
+            link.is_established = true;
+            self.send_again(from, effects);
+        }
+        self.on_acknowledgement(from, acknowledged, effects);
+        match content {
+            Some((number, content)) => self.on_content(from, number, content, effects),
+            None if asks => self.speak(from, effects),
+            None => {}
+        }
+    }
+
+    /// The other's session is over, and so is ours. The algorithm cannot know what of it has arrived.
+    fn begin_again(&mut self, with: Id, theirs: Session, effects: &mut Effects<Self>) {
+        let Some(link) = self.links.get_mut(&with) else { return };
+        link.begin(Some(theirs));
+        self.happen(Event::Notice(Notice::Suspect(with)), effects);
+        self.happen(Event::Notice(Notice::Trust(with)), effects);
+        self.introduce(with, effects);
+    }
+
+    fn on_acknowledgement(&mut self, from: Id, acknowledged: u64, effects: &mut Effects<Self>) {
+        let Some(link) = self.links.get_mut(&from) else { return };
+        let before = link.first;
+        while link.first < acknowledged && link.unacknowledged.pop_front().is_some() {
+            link.first += 1;
+        }
+        if link.unacknowledged.is_empty() {
+            effects.cancel_timer(Timer::Acknowledgement(from));
+        } else if link.first > before {
+            effects.set_timer(Timer::Acknowledgement(from), self.patience..=self.patience);
+        }
+    }
+
+    fn on_content(&mut self, from: Id, number: u64, content: P::Message, effects: &mut Effects<Self>) {
+        let Some(link) = self.links.get_mut(&from) else { return };
+        let session = link.mine;
+        if number == link.expected {
+            link.expected += 1;
+            let since = effects.len();
+            self.happen(Event::Receive { from, message: content }, effects);
+            let is_answered = effects.as_slice()[since..].iter().any(|effect| speaks_to::<P>(effect, from));
+            let is_over = self.links.get(&from).is_none_or(|link| link.mine != session);
+            if is_answered || is_over {
+                return;
+            }
+        }
+        // It was heard, now or before; or one before it is missing, which will be sent again.
+        self.speak(from, effects);
+    }
+
+    fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
+        if let Some(link) = self.links.get_mut(&id)
+            && !link.is_suspected
+        {
+            link.is_suspected = true;
+            link.forget();
+            effects.cancel_timer(Timer::Acknowledgement(id));
+            self.happen(Event::Notice(Notice::Suspect(id)), effects);
+        }
+    }
+
+    fn trust(&mut self, id: Id, effects: &mut Effects<Self>) {
+        if let Some(link) = self.links.get_mut(&id)
+            && link.is_suspected
+        {
+            link.is_suspected = false;
+            link.begin(None);
+            self.happen(Event::Notice(Notice::Trust(id)), effects);
+            self.introduce(id, effects);
+        }
+    }
+
+    /// Lets something happen to the algorithm.
+    fn happen(&mut self, event: Event<P>, effects: &mut Effects<Self>) {
+        let mut wanted = Effects::<P>::new(self.me);
+        perform(&mut self.process, event, &mut wanted);
+        for effect in wanted.drain() {
+            match effect {
+                Effect::Send { to, message } => self.send(to, message, effects),
+                Effect::SetTimer { timer, after } => effects.set_timer(Timer::Algorithm(timer), after),
+                Effect::CancelTimer(timer) => effects.cancel_timer(Timer::Algorithm(timer)),
+                Effect::Save(stable) => effects.save(stable),
+                Effect::Output(output) => effects.output(output),
+                Effect::Unexpected { from: Some(from), why } => effects.unexpected(from, why),
+                Effect::Unexpected { from: None, why } => effects.misused(why),
+            }
+        }
+    }
+
+    /// Sends a message of the algorithm, and keeps it until it is acknowledged.
+    fn send(&mut self, to: Id, message: P::Message, effects: &mut Effects<Self>) {
+        let Some(link) = self.links.get_mut(&to) else { return };
+        if link.is_suspected {
+            return;
+        }
+        let number = link.first + link.unacknowledged.len() as u64;
+        link.unacknowledged.push_back(message.clone());
+        // Before our session is known, the message waits for that.
+        if link.is_established {
+            effects.send(to, link.say(Some((number, message))));
+            if number == link.first {
+                effects.set_timer(Timer::Acknowledgement(to), self.patience..=self.patience);
+            }
+        }
+    }
+
+    /// Says what there is to say without a message of the algorithm.
+    fn speak(&mut self, to: Id, effects: &mut Effects<Self>) {
+        if let Some(link) = self.links.get(&to) {
+            effects.send(to, link.say(None));
+        }
+    }
+
+    /// Tells of a session, until it is known.
+    fn introduce(&mut self, to: Id, effects: &mut Effects<Self>) {
+        self.speak(to, effects);
+        effects.set_timer(Timer::Acknowledgement(to), self.patience..=self.patience);
+    }
+
+    fn send_again(&mut self, to: Id, effects: &mut Effects<Self>) {
+        let Some(link) = self.links.get(&to) else { return };
+        if link.is_suspected {
+            return;
+        }
+        if !link.is_established {
+            return self.introduce(to, effects);
+        }
+        for (number, message) in (link.first..).zip(&link.unacknowledged) {
+            effects.send(to, link.say(Some((number, message.clone()))));
+        }
+        if !link.unacknowledged.is_empty() {
+            effects.set_timer(Timer::Acknowledgement(to), self.patience..=self.patience);
+        }
+    }
+}
+
+impl<M: Mutex> Mutex for Reliable<M> {
+    const ENTRY: Entry = M::ENTRY;
+
+    fn new(setting: &Setting) -> Self {
+        Reliable::around(setting, M::new(setting))
+    }
+
+    fn stamp(&self) -> Number {
+        self.process.stamp()
+    }
+}
+
+impl<P: Process> Process for Reliable<P> {
+    type Message = Message<P::Message>;
+    type Input = P::Input;
+    type Output = P::Output;
+    type Timer = Timer<P::Timer>;
+    type Stable = P::Stable;
+
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        match event {
+            Event::Start { incarnation, saved } => self.start(incarnation, saved, effects),
+            Event::Input(input) => self.happen(Event::Input(input), effects),
+            Event::Notice(Notice::Suspect(id)) => self.suspect(id, effects),
+            Event::Notice(Notice::Trust(id)) => self.trust(id, effects),
+            Event::Notice(Notice::Leader(id)) => self.happen(Event::Notice(Notice::Leader(id)), effects),
+            Event::Receive { from, message } => self.on_message(from, message, effects),
+            Event::Timeout(Timer::Acknowledgement(of)) => self.send_again(of, effects),
+            Event::Timeout(Timer::Algorithm(timer)) => self.happen(Event::Timeout(timer), effects),
+        }
+    }
+}
+
+impl<M: Clone> Link<M> {
+    /// Begins a new session of ours.
+    fn begin(&mut self, theirs: Option<Session>) {
+        self.mine.count += 1;
+        self.theirs = theirs;
+        self.is_established = false;
+        self.forget();
+    }
+
+    fn forget(&mut self) {
+        self.unacknowledged.clear();
+        (self.first, self.expected) = (0, 0);
+    }
+
+    fn say(&self, content: Option<(u64, M)>) -> Message<M> {
+        let (from, to, asks) = (self.mine, self.theirs, !self.is_established);
+        Message { from, to, asks, acknowledged: self.expected, content }
+    }
+}
+
+fn speaks_to<P: Process>(effect: &EffectOf<Reliable<P>>, other: Id) -> bool {
+    matches!(effect, Effect::Send { to, .. } if *to == other)
+}
