@@ -78,8 +78,9 @@ impl Entry {
         }
     }
 
-    /// Whether it promises a property with these options.
+    /// Whether it promises a property with these options, or what that follows from.
     pub fn promises(&self, property: Property, options: &crate::setting::Options) -> bool {
+        let property = property.foundation();
         let forfeited = self.options.iter().any(|option| match option.values {
             Values::OneOf(choices) => choices.iter().any(|choice| {
                 options.choice_if_any(option.key) == Some(choice.name) && choice.forfeits.contains(&property)
@@ -100,6 +101,9 @@ pub struct Recovery {
     /// Over how many crashes its fences grow that not everybody has been told of yet. Any number, if none is said, as
     /// long as somebody who has heard of the last entries lives.
     pub fenced_crashes: Option<u32>,
+    /// Whether no two entries have the same fence even where the living are taken for dead, as a fence carries who gave
+    /// it. Where it is only a count, two of which each takes the other for dead come to the same.
+    pub distinct_fences: bool,
     /// Whether an election beside it decides who leads.
     pub elects: bool,
 }
@@ -107,7 +111,7 @@ pub struct Recovery {
 impl Recovery {
     /// A recovery that survives any number of crashes by itself.
     pub const fn new(summary: &'static str) -> Recovery {
-        Recovery { summary, fenced_crashes: None, elects: false }
+        Recovery { summary, fenced_crashes: None, distinct_fences: true, elects: false }
     }
 }
 
@@ -188,6 +192,10 @@ pub enum Property {
     RequestOrder,
     /// Each entry's fence is larger than all before.
     Fencing,
+    /// A resource that checks fences accepts no smaller one after a larger one, and no two entries have the same.
+    ResourceSafety,
+    /// Whoever writes to it writes over nothing that it has not read.
+    NoLostUpdate,
     /// E1: no two live processes name different live leaders.
     SingleLeader,
     /// E2: every live process names the live process with the largest id.
@@ -200,11 +208,13 @@ pub enum Property {
 
 impl Property {
     /// All of them.
-    pub const ALL: [Property; 8] = [
+    pub const ALL: [Property; 10] = [
         Property::MutualExclusion,
         Property::Progress,
         Property::RequestOrder,
         Property::Fencing,
+        Property::ResourceSafety,
+        Property::NoLostUpdate,
         Property::SingleLeader,
         Property::Decided,
         Property::Accuracy,
@@ -218,6 +228,8 @@ impl Property {
             Property::Progress => "progress",
             Property::RequestOrder => "request-order",
             Property::Fencing => "fencing",
+            Property::ResourceSafety => "resource-safety",
+            Property::NoLostUpdate => "no-lost-update",
             Property::SingleLeader => "single-leader",
             Property::Decided => "decided",
             Property::Accuracy => "accuracy",
@@ -231,9 +243,28 @@ impl Property {
             Property::MutualExclusion
             | Property::RequestOrder
             | Property::Fencing
+            | Property::ResourceSafety
+            | Property::NoLostUpdate
             | Property::SingleLeader
             | Property::Accuracy => true,
             Property::Progress | Property::Decided | Property::Completeness => false,
+        }
+    }
+
+    /// What an algorithm has to promise for this. A resource is not the algorithm's: what holds there follows from
+    /// fences that grow, and from nobody being inside with another.
+    pub const fn foundation(self) -> Property {
+        match self {
+            Property::ResourceSafety => Property::Fencing,
+            Property::NoLostUpdate => Property::MutualExclusion,
+            Property::MutualExclusion
+            | Property::Progress
+            | Property::RequestOrder
+            | Property::Fencing
+            | Property::SingleLeader
+            | Property::Decided
+            | Property::Accuracy
+            | Property::Completeness => self,
         }
     }
 }

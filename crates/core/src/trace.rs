@@ -45,6 +45,20 @@ pub enum What {
     Leaving,
     /// The process has done what leaving takes; its application goes on.
     Exited,
+    /// The application read the resource that it entered for.
+    Read {
+        /// The fence of its entry.
+        fence: Fence,
+        /// Whether the resource let it.
+        accepted: bool,
+    },
+    /// The application wrote to it.
+    Wrote {
+        /// The fence of its entry.
+        fence: Fence,
+        /// Whether the resource took it.
+        accepted: bool,
+    },
     /// The application called an election.
     Called,
     /// The process names its leader.

@@ -61,7 +61,7 @@ fn plain() -> f64 {
     let entry = &RicartAgrawala::ENTRY;
     let options = Options::new(entry, [("replies", "bare")]).expect("it has this option");
     let group = Group::new(entry, 3, 1, Timing::Asynchronous, options).expect("three is a group");
-    let company = Company { group, create: Withdrawable::<RicartAgrawala>::new, timed: false };
+    let company = Company { group, create: Withdrawable::<RicartAgrawala>::new, timed: false, with_resource: false };
     let rules = Rules {
         order: Order::Any,
         delay_bound: None,
@@ -74,6 +74,7 @@ fn plain() -> f64 {
         absent: std::collections::BTreeSet::new(),
         bounds: Bounds::default(),
         causal: false,
+        sealed: false,
     };
     let began = Instant::now();
     let (first, _) = Stage::<_, Client>::new(company, rules);

@@ -119,8 +119,9 @@ fn reduction_changes_no_verdict_and_no_end() {
         if exploration.bounds.crashes > 0 || entry.assumptions.synchronous {
             continue;
         }
-        let without_order = Goal::of_family(entry.family).iter().copied().filter(|&goal| goal != Goal::RequestOrder);
-        let exploration = Exploration { goals: Some(without_order.collect()), ..exploration };
+        let is_asked = |goal: &Goal| *goal != Goal::RequestOrder && !goal.is_about_resource();
+        let goals = Goal::of_family(entry.family).iter().copied().filter(is_asked);
+        let exploration = Exploration { goals: Some(goals.collect()), ..exploration };
         let full = explore(algorithm, &exploration);
         let reduced = explore(algorithm, &Exploration { reduce: true, ..exploration.clone() });
         let factor = full.states as f64 / reduced.states as f64;

@@ -108,7 +108,7 @@ fn a_second_arrival_after_a_crash_orders_requests() {
 #[test]
 fn news_of_a_return_does_not_come_after_news_of_the_next_crash() {
     let group = Group::new(&Central::ENTRY, 2, 1, Timing::Asynchronous, Options::defaults(&Central::ENTRY)).unwrap();
-    let company = Company { group, create: Withdrawable::<Central>::new, timed: false };
+    let company = Company { group, create: Withdrawable::<Central>::new, timed: false, with_resource: false };
     let bounds = Bounds { crashes: 2, restarts: 1, ..Bounds::default() };
     let rules = Rules {
         order: Order::Any,
@@ -122,6 +122,7 @@ fn news_of_a_return_does_not_come_after_news_of_the_next_crash() {
         absent: [].into(),
         bounds,
         causal: false,
+        sealed: false,
     };
     let (mut stage, _) = Stage::<_, Client>::new(company, rules);
     for choice in [Choice::Crash(Id::new(2)), Choice::Restart(Id::new(2)), Choice::Crash(Id::new(2))] {

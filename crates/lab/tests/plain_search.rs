@@ -80,6 +80,7 @@ impl Plain<'_> {
             absent: absent.into_iter().collect::<BTreeSet<_>>(),
             bounds: Bounds { timeouts: bounds.timeouts.or((!timed).then_some(DEFAULT_TIMEOUTS)), ..bounds },
             causal: self.goal == Goal::RequestOrder || bounds.pokes > 0,
+            sealed: self.exploration.sealed,
         }
     }
 
@@ -101,7 +102,12 @@ impl Plain<'_> {
         let recovering = self.exploration.recovery.map(Recovering::with);
         let group = group.map(|group| group.recovering(recovering));
         let rules = self.rules(entry);
-        let company = Company { group: group.expect("the group is right"), create, timed: rules.delay_bound.is_some() };
+        let company = Company {
+            group: group.expect("the group is right"),
+            create,
+            timed: rules.delay_bound.is_some(),
+            with_resource: rules.bounds.writes > 0,
+        };
         let (stage, records) = Stage::<P, A>::new(company, rules);
         let mut monitor = self.goal.property().map(|property| Monitor::new(property, stage.n()));
         observe(&mut monitor, &records);
@@ -279,6 +285,27 @@ fn mutual_exclusion_in_sessions() {
         Goal::MutualExclusion,
         &Exploration { recovery: Some(Beside::Ring), ..within(3, crash) },
     );
+}
+
+/// What the resource answers depends on everybody, but is a part of the state like any other.
+#[test]
+fn a_resource_that_checks_fences() {
+    let writes = Bounds { writes: 2, ..Bounds::default() };
+    for algorithm in ["central", "token-ring", "suzuki-kasami", "ricart-agrawala", "lamport", "maekawa-deadlock-free"] {
+        for sealed in [false, true] {
+            for goal in [Goal::MutualExclusion, Goal::ResourceSafety, Goal::NoLostUpdate] {
+                let recovery = Some(Beside::Ring);
+                for bounds in [
+                    Bounds { suspicions: 1, ..writes },
+                    Bounds { crashes: 1, ..writes },
+                    Bounds { withdrawals: 1, ..writes },
+                ] {
+                    assert_same(algorithm, goal, &Exploration { recovery, sealed, ..within(2, bounds) });
+                }
+                assert_same(algorithm, goal, &Exploration { sealed, ..within(2, writes) });
+            }
+        }
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ const NO_FAULTS: Bounds = Bounds {
     losses: 0,
     duplicates: 0,
     withdrawals: 0,
+    writes: 0,
     suspicions: 0,
     timeouts: None,
 };

@@ -36,6 +36,7 @@ pub fn check(algorithm: &str, exploration: &Exploration) -> String {
         ("duplicates", bounds.duplicates),
         ("withdrawals", bounds.withdrawals),
         ("suspicions", bounds.suspicions),
+        ("writes", bounds.writes),
     ] {
         put(count > 0, option, &count.to_string());
     }
@@ -43,6 +44,7 @@ pub fn check(algorithm: &str, exploration: &Exploration) -> String {
         put(true, "recovery", "");
         put(election != Beside::default(), "election", election.name());
     }
+    put(exploration.sealed, "sealed", "");
     put(exploration.unstamped_pokes, "unstamped-pokes", "");
     put(!exploration.absent.is_empty(), "absent", &list(&exploration.absent, |id| id.number().to_string()));
     if let Some(perfect) = exploration.detector {

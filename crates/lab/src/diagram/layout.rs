@@ -330,6 +330,8 @@ fn begins_a_step(what: &What) -> bool {
         What::Wanted
         | What::Withdrew
         | What::Leaving
+        | What::Read { .. }
+        | What::Wrote { .. }
         | What::Called
         | What::Received { .. }
         | What::Heard { .. }
@@ -391,7 +393,9 @@ impl State {
             What::Restarted { .. } => *self = State::default(),
             What::Paused => self.paused = true,
             What::Resumed => self.paused = false,
-            What::Opinion { .. }
+            What::Read { .. }
+            | What::Wrote { .. }
+            | What::Opinion { .. }
             | What::Sent { .. }
             | What::Received { .. }
             | What::Lost { .. }

@@ -15,6 +15,10 @@ pub(super) fn brief(record: &Record) -> Option<String> {
         What::Withdrawn => "may ask again".into(),
         What::Entered { fence } => format!("ENTERS {fence}"),
         What::Leaving => "leaves".into(),
+        What::Read { fence, accepted: true } => format!("reads {fence}"),
+        What::Read { fence, accepted: false } => format!("read {fence} refused"),
+        What::Wrote { fence, accepted: true } => format!("WRITES {fence}"),
+        What::Wrote { fence, accepted: false } => format!("write {fence} refused"),
         What::Called => "calls election".into(),
         What::Leader { leader } if *leader == record.process => "LEADS".into(),
         What::Leader { leader } => format!("follows {leader}"),
@@ -69,6 +73,8 @@ pub(super) fn ends(record: &Record) -> Option<(Id, Id)> {
         | What::Entered { .. }
         | What::Leaving
         | What::Exited
+        | What::Read { .. }
+        | What::Wrote { .. }
         | What::Called
         | What::Leader { .. }
         | What::Opinion { .. }

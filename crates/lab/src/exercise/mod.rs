@@ -199,6 +199,8 @@ impl Exercise {
                 "Find a run in which somebody enters before another whose request had happened before."
             }
             Goal::Fencing => "Find a run in which an entry has no larger fence than an entry before it.",
+            Goal::ResourceSafety => "Find a run in which two entries have the same fence, or an old write is accepted.",
+            Goal::NoLostUpdate => "Find a run in which somebody writes over what it has not read.",
             Goal::SingleLeader => "Find a run in which two processes name different leaders.",
             Goal::Decided => "Find a run at whose end somebody does not name the process with the largest id.",
             Goal::Accuracy => "Find a run in which a live process is thought dead.",

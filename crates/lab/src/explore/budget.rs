@@ -17,15 +17,26 @@ pub(super) enum Cost {
     Duplicate,
     Withdrawal,
     Suspicion,
+    Write,
     Timeout,
+    /// It takes nothing, but is of use only to who may still write.
+    Read,
     /// It takes nothing, but an election has been called.
     Call,
 }
 
 /// The costs with counters of three bits each, in order from the lowest. The counter of timeouts has seven, and all of
 /// them set where there is no bound.
-const FIELDS: [Cost; 7] =
-    [Cost::Poke, Cost::Crash, Cost::Restart, Cost::Loss, Cost::Duplicate, Cost::Withdrawal, Cost::Suspicion];
+const FIELDS: [Cost; 8] = [
+    Cost::Poke,
+    Cost::Crash,
+    Cost::Restart,
+    Cost::Loss,
+    Cost::Duplicate,
+    Cost::Withdrawal,
+    Cost::Suspicion,
+    Cost::Write,
+];
 const TIMEOUTS_AT: u32 = 24;
 const UNBOUNDED: u32 = 127;
 const UNCALLED: u32 = 1 << 31;
@@ -36,8 +47,9 @@ pub(super) const MOST_TIMEOUTS: u32 = UNBOUNDED - 1;
 
 impl Budget {
     pub(super) fn new(bounds: &Bounds, uncalled: bool) -> Budget {
-        let Bounds { pokes, crashes, restarts, losses, duplicates, withdrawals, suspicions, timeouts } = *bounds;
-        let counts = [pokes, crashes, restarts, losses, duplicates, withdrawals, suspicions];
+        let Bounds { pokes, crashes, restarts, losses, duplicates, withdrawals, writes, suspicions, timeouts } =
+            *bounds;
+        let counts = [pokes, crashes, restarts, losses, duplicates, withdrawals, suspicions, writes];
         let mut word = if uncalled { UNCALLED } else { 0 };
         for (cost, count) in FIELDS.into_iter().zip(counts) {
             assert!(count <= LARGEST, "bounds are checked before they are packed");
@@ -65,6 +77,7 @@ impl Budget {
             Cost::Duplicate => 12,
             Cost::Withdrawal => 15,
             Cost::Suspicion => 18,
+            Cost::Write | Cost::Read => 21,
             Cost::Timeout | Cost::Nothing | Cost::Call => TIMEOUTS_AT,
         }
     }
@@ -81,7 +94,9 @@ impl Budget {
             | Cost::Loss
             | Cost::Duplicate
             | Cost::Withdrawal
-            | Cost::Suspicion => (self.0 >> Budget::at(cost)) & LARGEST != 0,
+            | Cost::Suspicion
+            | Cost::Write
+            | Cost::Read => (self.0 >> Budget::at(cost)) & LARGEST != 0,
         }
     }
 
@@ -89,7 +104,7 @@ impl Budget {
     #[inline]
     pub(super) fn after(self, cost: Cost) -> Budget {
         match cost {
-            Cost::Nothing => self,
+            Cost::Nothing | Cost::Read => self,
             Cost::Call => Budget(self.0 & !UNCALLED),
             Cost::Timeout if (self.0 >> TIMEOUTS_AT) & 127 == UNBOUNDED => self,
             Cost::Timeout => Budget(self.0 - (1 << TIMEOUTS_AT)),
@@ -99,7 +114,8 @@ impl Budget {
             | Cost::Loss
             | Cost::Duplicate
             | Cost::Withdrawal
-            | Cost::Suspicion => Budget(self.0 - (1 << Budget::at(cost))),
+            | Cost::Suspicion
+            | Cost::Write => Budget(self.0 - (1 << Budget::at(cost))),
         }
     }
 
@@ -131,12 +147,13 @@ mod tests {
             losses: 4,
             duplicates: 5,
             withdrawals: 6,
+            writes: 5,
             suspicions: 3,
             timeouts: Some(2),
         };
         let full = Budget::new(&bounds, true);
         let costs = FIELDS;
-        for (cost, times) in costs.into_iter().zip([1, 2, 7, 4, 5, 6, 3]).chain([(Cost::Timeout, 2)]) {
+        for (cost, times) in costs.into_iter().zip([1, 2, 7, 4, 5, 6, 3, 5]).chain([(Cost::Timeout, 2)]) {
             let mut budget = full;
             for _ in 0..times {
                 assert!(budget.allows(cost));

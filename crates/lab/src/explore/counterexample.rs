@@ -89,6 +89,8 @@ where
         | Goal::DeadlockFreedom
         | Goal::RequestOrder
         | Goal::Fencing
+        | Goal::ResourceSafety
+        | Goal::NoLostUpdate
         | Goal::SingleLeader
         | Goal::Accuracy => None,
     }

@@ -1,7 +1,8 @@
 //! What an exploration found, and under which conditions, in words.
 
-use quorate_core::catalog::{Entry, Family};
+use quorate_core::catalog::{Entry, Family, Recovery};
 use quorate_core::id::Id;
+use quorate_core::setting::Options;
 
 use super::Exploration;
 use super::counterexample::Counterexample;
@@ -81,6 +82,31 @@ impl Findings {
 }
 
 impl Exploration {
+    /// Whether an algorithm promises something, in this world.
+    pub(super) fn is_promised(&self, goal: Goal, entry: &Entry, options: &Options) -> bool {
+        let survives = |recovery: &Recovery| match goal {
+            Goal::RequestOrder => false,
+            // What holds at the resource where two are inside is all that fences are for.
+            Goal::ResourceSafety if self.bounds.suspicions > 0 && !recovery.distinct_fences => false,
+            Goal::NoLostUpdate if self.bounds.suspicions > 0 => self.sealed && recovery.distinct_fences,
+            // Who comes back when all others have died knows nothing of what they did meanwhile.
+            Goal::Fencing | Goal::ResourceSafety if self.bounds.restarts > 0 && self.bounds.crashes > 1 => false,
+            Goal::Fencing | Goal::ResourceSafety => {
+                recovery.fenced_crashes.is_none_or(|most| self.bounds.crashes <= most)
+            }
+            Goal::MutualExclusion
+            | Goal::DeadlockFreedom
+            | Goal::StarvationFreedom
+            | Goal::NoLostUpdate
+            | Goal::SingleLeader
+            | Goal::Decided
+            | Goal::Accuracy
+            | Goal::Completeness => true,
+        };
+        let still = self.recovery.is_none() || entry.recovery.as_ref().is_some_and(survives);
+        goal.is_promised(entry, options) && still
+    }
+
     /// The bounds of a search in which timers were set, or were not.
     pub(super) fn bounds_in_words(&self, entry: &Entry, rules: &Rules, with_timers: bool) -> Vec<String> {
         let (one, what) = if entry.family == Family::Mutex { ("entry", "entries") } else { ("call", "calls") };
@@ -111,10 +137,14 @@ impl Exploration {
             (bounds.duplicates, "duplicates"),
             (bounds.withdrawals, "withdrawals"),
             (bounds.suspicions, "false suspicions"),
+            (bounds.writes, "writes"),
         ] {
             if count > 0 {
                 words.push(at_most(u64::from(count), what));
             }
+        }
+        if rules.sealed && bounds.writes > 0 {
+            words.push("reads are seals".into());
         }
         if bounds.pokes > 0 && !rules.stamped_pokes {
             words.push("no stamps".into());

@@ -18,6 +18,10 @@ pub enum Goal {
     RequestOrder,
     /// Each entry's fence is larger than all before.
     Fencing,
+    /// A resource that checks fences accepts no smaller one after a larger one, and no two entries have the same.
+    ResourceSafety,
+    /// Whoever writes to it writes over nothing that it has not read.
+    NoLostUpdate,
     /// E1: no two live processes name different live leaders.
     SingleLeader,
     /// E2: in the end every live process names the live process with the largest id.
@@ -30,12 +34,14 @@ pub enum Goal {
 
 impl Goal {
     /// All of them.
-    pub const ALL: [Goal; 9] = [
+    pub const ALL: [Goal; 11] = [
         Goal::MutualExclusion,
         Goal::DeadlockFreedom,
         Goal::StarvationFreedom,
         Goal::RequestOrder,
         Goal::Fencing,
+        Goal::ResourceSafety,
+        Goal::NoLostUpdate,
         Goal::SingleLeader,
         Goal::Decided,
         Goal::Accuracy,
@@ -51,6 +57,8 @@ impl Goal {
                 Goal::StarvationFreedom,
                 Goal::RequestOrder,
                 Goal::Fencing,
+                Goal::ResourceSafety,
+                Goal::NoLostUpdate,
             ],
             Family::Election => &[Goal::SingleLeader, Goal::Decided],
             Family::Detector => &[Goal::Accuracy, Goal::Completeness],
@@ -65,6 +73,8 @@ impl Goal {
             Goal::StarvationFreedom => "starvation-freedom",
             Goal::RequestOrder => "request-order",
             Goal::Fencing => "fencing",
+            Goal::ResourceSafety => "resource-safety",
+            Goal::NoLostUpdate => "no-lost-update",
             Goal::SingleLeader => "single-leader",
             Goal::Decided => "decided",
             Goal::Accuracy => "accuracy",
@@ -78,6 +88,8 @@ impl Goal {
             Goal::MutualExclusion => Some(Property::MutualExclusion),
             Goal::RequestOrder => Some(Property::RequestOrder),
             Goal::Fencing => Some(Property::Fencing),
+            Goal::ResourceSafety => Some(Property::ResourceSafety),
+            Goal::NoLostUpdate => Some(Property::NoLostUpdate),
             Goal::SingleLeader => Some(Property::SingleLeader),
             Goal::Decided => Some(Property::Decided),
             Goal::Accuracy => Some(Property::Accuracy),
@@ -97,6 +109,11 @@ impl Goal {
     /// Whether breaking it is a moment (safety) rather than a wait without end (liveness).
     pub const fn is_safety(self) -> bool {
         self.promise().is_safety()
+    }
+
+    /// Whether it is about the resource that applications enter for, and so only where they write to it.
+    pub const fn is_about_resource(self) -> bool {
+        matches!(self, Goal::ResourceSafety | Goal::NoLostUpdate)
     }
 
     /// Whether a run that goes round in circles for ever can break it.

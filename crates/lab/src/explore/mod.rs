@@ -5,7 +5,7 @@
 //! | [`goal`] | what can be asked |
 //! | `machine`, `acts`, `successor`, `lives` | the transition system: parts interned, steps remembered, fingerprints updated |
 //! | `search`, `visited` | breadth first, level by level, on all cores, with the same answer on any number of them |
-//! | `watch`, `budget` | what watches, and how much may still happen, as parts of the state |
+//! | `watch`, `budget` | what watches, with the resource that is watched, and how much may still happen: parts of the state |
 //! | `liveness` | cycles on which somebody waits for ever |
 //! | `reduce` | fewer states where the order of deliveries makes no difference |
 //! | [`counterexample`] | a run that breaks a goal, replayed on plain processes |
@@ -37,7 +37,7 @@ mod watch;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use quorate_core::catalog::{Entry, Family, Recovery, UnknownAlgorithm};
+use quorate_core::catalog::{Entry, Family, UnknownAlgorithm};
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
 use quorate_core::id::Id;
@@ -86,6 +86,8 @@ pub struct Exploration {
     pub bounds: Bounds,
     /// Whether applications' messages carry no stamp.
     pub unstamped_pokes: bool,
+    /// Whether a read of the [resource](crate::stage::resource) is a seal.
+    pub sealed: bool,
     /// Who has crashed before the run.
     pub absent: Vec<Id>,
     /// The algorithm's options, as key and value.
@@ -122,6 +124,7 @@ impl Default for Exploration {
             recovery: None,
             bounds: Bounds::default(),
             unstamped_pokes: false,
+            sealed: false,
             absent: Vec::new(),
             options: Vec::new(),
             goals: None,
@@ -158,12 +161,17 @@ pub enum ExplorationError {
     NoPokes { family: Family },
     #[error("withdrawals are for applications that take turns: {family} has none")]
     NoWithdrawals { family: Family },
+    #[error("writes are for applications that take turns: {family} has none")]
+    NoWrites { family: Family },
+    #[error("{goal} is about what is written: allow at least one write")]
+    NothingWritten { goal: Goal },
     #[error("a delay bound of {0} ticks: 1 to 100 can be explored")]
     DelayBound(Ticks),
     #[error("endless entries: {algorithm} counts for ever, so its states never end; give a number of entries each")]
     Endless { algorithm: &'static str },
     #[error(
-        "endless entries have no fences, as they are not counted: leave fencing out, or give a number of entries each"
+        "endless entries have no fences, as they are not counted: leave fencing and writes out, or give a number of \
+         entries each"
     )]
     EndlessFences,
     #[error("reduction does not go together with {with}: leave one of them out")]
@@ -239,7 +247,8 @@ impl Exploration {
         self.check(entry, &goals)?;
         let group = self.group(entry)?;
         let rules = self.rules(entry, &goals);
-        let company = Company { group, create, timed: rules.delay_bound.is_some() };
+        let company =
+            Company { group, create, timed: rules.delay_bound.is_some(), with_resource: rules.bounds.writes > 0 };
         let (mut machine, first) = Machine::<P, A>::new(company.clone(), rules.clone(), &goals);
         let limits = Limits {
             threads: self.threads.unwrap_or_else(|| available_parallelism().map_or(1, |cores| cores.get())),
@@ -334,34 +343,20 @@ impl Exploration {
         }
     }
 
-    /// Whether an algorithm promises something, in this world.
-    fn is_promised(&self, goal: Goal, entry: &Entry, options: &Options) -> bool {
-        let survives = |recovery: &Recovery| match goal {
-            Goal::RequestOrder => false,
-            // Who comes back when all others have died knows nothing of what they did meanwhile.
-            Goal::Fencing if self.bounds.restarts > 0 && self.bounds.crashes > 1 => false,
-            Goal::Fencing => recovery.fenced_crashes.is_none_or(|most| self.bounds.crashes <= most),
-            Goal::MutualExclusion
-            | Goal::DeadlockFreedom
-            | Goal::StarvationFreedom
-            | Goal::SingleLeader
-            | Goal::Decided
-            | Goal::Accuracy
-            | Goal::Completeness => true,
-        };
-        let still = self.recovery.is_none() || entry.recovery.as_ref().is_some_and(survives);
-        goal.is_promised(entry, options) && still
-    }
-
     fn goals(&self, entry: &Entry) -> Result<Vec<Goal>, ExplorationError> {
         let known = Goal::of_family(entry.family);
         // Where entries are not counted, fences do not grow.
         let fences_grow = |goal: &Goal| *goal != Goal::Fencing || self.times != Times::Endless;
         // Who recovers does not promise an order across a crash.
-        let is_usual = |goal: &Goal| fences_grow(goal) && (*goal != Goal::RequestOrder || self.recovery.is_none());
+        let is_ordered = |goal: &Goal| *goal != Goal::RequestOrder || self.recovery.is_none();
+        let is_written = |goal: &Goal| !goal.is_about_resource() || self.bounds.writes > 0;
+        let is_usual = |goal: &Goal| fences_grow(goal) && is_ordered(goal) && is_written(goal);
         let Some(goals) = &self.goals else { return Ok(known.iter().copied().filter(is_usual).collect()) };
         if !goals.iter().all(fences_grow) {
             return Err(ExplorationError::EndlessFences);
+        }
+        if let Some(&goal) = goals.iter().find(|goal| known.contains(goal) && !is_written(goal)) {
+            return Err(ExplorationError::NothingWritten { goal });
         }
         if goals.is_empty() {
             return Err(ExplorationError::NoGoal);
@@ -413,6 +408,7 @@ impl Exploration {
             absent: self.absent.iter().copied().collect(),
             bounds: Bounds { timeouts, ..self.bounds },
             causal: goals.contains(&Goal::RequestOrder) || self.bounds.pokes > 0,
+            sealed: self.sealed,
         }
     }
 
@@ -428,6 +424,7 @@ impl Exploration {
             ("losses", bounds.losses, budget::LARGEST),
             ("duplicates", bounds.duplicates, budget::LARGEST),
             ("withdrawals", bounds.withdrawals, budget::LARGEST),
+            ("writes", bounds.writes, budget::LARGEST),
             ("suspicions", bounds.suspicions, budget::LARGEST),
             ("timeouts", bounds.timeouts.unwrap_or(0), budget::MOST_TIMEOUTS),
         ] {
@@ -450,6 +447,12 @@ impl Exploration {
         if entry.family != Family::Mutex && bounds.withdrawals > 0 {
             return Err(ExplorationError::NoWithdrawals { family: entry.family });
         }
+        if entry.family != Family::Mutex && bounds.writes > 0 {
+            return Err(ExplorationError::NoWrites { family: entry.family });
+        }
+        if self.times == Times::Endless && bounds.writes > 0 {
+            return Err(ExplorationError::EndlessFences);
+        }
         if self.times == Times::Endless && !entry.finite {
             return Err(ExplorationError::Endless { algorithm: entry.name });
         }
@@ -464,6 +467,7 @@ impl Exploration {
             (bounds.losses > 0, "losses"),
             (bounds.duplicates > 0, "duplicates"),
             (bounds.pokes > 0, "pokes"),
+            (bounds.writes > 0, "writes"),
             (goals.contains(&Goal::RequestOrder), "request-order"),
             (self.timing(entry) == Timing::Synchronous, "synchronous timing"),
         ];

@@ -122,6 +122,8 @@ impl Tables {
                     | Cost::Duplicate
                     | Cost::Withdrawal
                     | Cost::Suspicion
+                    | Cost::Write
+                    | Cost::Read
                     | Cost::Timeout
                     | Cost::Call => {}
                 }

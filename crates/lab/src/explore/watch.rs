@@ -1,14 +1,19 @@
 //! What watches a searched state: the monitors of the properties, as one more part of the state.
 
+use std::hash::{Hash, Hasher};
+
 use quorate_core::catalog::Property;
 use quorate_core::id::{Id, IdSet};
 use quorate_core::trace::{Record, What};
 
 use super::goal::Goal;
 use crate::property::{Bypass, Causality, Monitor};
+use crate::stage::Rules;
+use crate::stage::resource::Resource;
+use crate::stage::wish::Times;
 
-/// The state of everything that watches.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+/// The state of everything that watches, and of the resource, which only answers.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Watch {
     /// One for each goal that has one, with the place of the goal.
     monitors: Vec<(usize, Monitor)>,
@@ -17,6 +22,20 @@ pub(super) struct Watch {
     causality: Causality,
     /// How often those who wait were overtaken, if anybody wants to know.
     bypass: Option<Bypass>,
+    /// What the applications enter for, if they touch it.
+    resource: Option<Resource>,
+}
+
+/// A search without a resource has the fingerprints that it would have if there were no such thing: which one of
+/// several shortest runs it finds hangs on them.
+impl Hash for Watch {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let Watch { monitors, request_order, causality, bypass, resource } = self;
+        (monitors, request_order, causality, bypass).hash(state);
+        if let Some(resource) = resource {
+            resource.hash(state);
+        }
+    }
 }
 
 /// What a watch sees of a step.
@@ -41,7 +60,8 @@ pub(super) struct Reaction {
 }
 
 impl Watch {
-    pub(super) fn new(goals: &[Goal], n: u32, counts_bypass: bool) -> Watch {
+    pub(super) fn new(goals: &[Goal], rules: &Rules, n: u32) -> Watch {
+        let counts_bypass = goals.contains(&Goal::StarvationFreedom) && matches!(rules.times, Times::AtMost(_));
         let monitors = goals.iter().enumerate().filter_map(|(place, goal)| {
             let property = goal.property().filter(|&property| property != Property::RequestOrder)?;
             Some((place, Monitor::new(property, n)))
@@ -51,6 +71,7 @@ impl Watch {
             request_order: goals.iter().position(|&goal| goal == Goal::RequestOrder),
             causality: Causality::default(),
             bypass: counts_bypass.then(Bypass::default),
+            resource: (rules.bounds.writes > 0).then(|| Resource::new(rules.sealed)),
         }
     }
 
@@ -59,6 +80,7 @@ impl Watch {
         match what {
             What::Wanted | What::Withdrew | What::Entered { .. } | What::Leaving | What::Called => true,
             What::Leader { .. } | What::Opinion { .. } | What::Crashed | What::Restarted { .. } => true,
+            What::Read { .. } | What::Wrote { .. } => true,
             What::Withdrawn
             | What::Exited
             | What::Sent { .. }
@@ -113,7 +135,10 @@ impl Watch {
 
 impl Reaction {
     fn happened(&mut self, me: Id, what: &What) {
-        let record = Record { at: 0, process: me, what: what.clone() };
+        let mut record = Record { at: 0, process: me, what: what.clone() };
+        if let Some(resource) = &mut self.watch.resource {
+            record.what = resource.judge(record.what);
+        }
         for (place, monitor) in &mut self.watch.monitors {
             if monitor.observe(&record).is_some() {
                 self.violated |= 1 << *place;

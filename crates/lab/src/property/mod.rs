@@ -9,8 +9,10 @@ mod completeness;
 mod decided;
 mod fencing;
 mod mutual_exclusion;
+mod no_lost_update;
 mod progress;
 mod request_order;
+mod resource_safety;
 mod single_leader;
 
 use quorate_core::catalog::{Family, Property};
@@ -24,8 +26,10 @@ pub use completeness::Completeness;
 pub use decided::Decided;
 pub use fencing::Fencing;
 pub use mutual_exclusion::MutualExclusion;
+pub use no_lost_update::NoLostUpdate;
 pub use progress::Progress;
 pub use request_order::{Causality, Gone, RequestOrder, overtaking};
+pub use resource_safety::ResourceSafety;
 pub use single_leader::SingleLeader;
 
 /// That a property does not hold, and why.
@@ -49,6 +53,8 @@ pub enum Monitor {
     Decided(Decided),
     Accuracy(Accuracy),
     Completeness(Completeness),
+    ResourceSafety(ResourceSafety),
+    NoLostUpdate(NoLostUpdate),
 }
 
 impl Monitor {
@@ -59,6 +65,8 @@ impl Monitor {
             Property::Progress => Monitor::Progress(Progress::default()),
             Property::RequestOrder => Monitor::RequestOrder(RequestOrder::default()),
             Property::Fencing => Monitor::Fencing(Fencing::default()),
+            Property::ResourceSafety => Monitor::ResourceSafety(ResourceSafety::default()),
+            Property::NoLostUpdate => Monitor::NoLostUpdate(NoLostUpdate::default()),
             Property::SingleLeader => Monitor::SingleLeader(SingleLeader::default()),
             Property::Decided => Monitor::Decided(Decided::new(n)),
             Property::Accuracy => Monitor::Accuracy(Accuracy::default()),
@@ -73,6 +81,8 @@ impl Monitor {
             Monitor::Progress(_) => Property::Progress,
             Monitor::RequestOrder(_) => Property::RequestOrder,
             Monitor::Fencing(_) => Property::Fencing,
+            Monitor::ResourceSafety(_) => Property::ResourceSafety,
+            Monitor::NoLostUpdate(_) => Property::NoLostUpdate,
             Monitor::SingleLeader(_) => Property::SingleLeader,
             Monitor::Decided(_) => Property::Decided,
             Monitor::Accuracy(_) => Property::Accuracy,
@@ -91,6 +101,8 @@ impl Monitor {
             Monitor::MutualExclusion(watch) => watch.observe(record),
             Monitor::RequestOrder(watch) => watch.observe(record),
             Monitor::Fencing(watch) => watch.observe(record),
+            Monitor::ResourceSafety(watch) => watch.observe(record),
+            Monitor::NoLostUpdate(watch) => watch.observe(record),
             Monitor::SingleLeader(watch) => watch.observe(record),
             Monitor::Accuracy(watch) => watch.observe(record),
             Monitor::Progress(watch) => {
@@ -118,6 +130,8 @@ impl Monitor {
             Monitor::MutualExclusion(_)
             | Monitor::RequestOrder(_)
             | Monitor::Fencing(_)
+            | Monitor::ResourceSafety(_)
+            | Monitor::NoLostUpdate(_)
             | Monitor::SingleLeader(_)
             | Monitor::Accuracy(_) => None,
         };
@@ -133,6 +147,9 @@ pub fn of_family(family: Family) -> &'static [Property] {
         Family::Detector => &[Property::Accuracy, Property::Completeness],
     }
 }
+
+/// What is demanded where applications read and write the resource that they enter for.
+pub const AT_THE_RESOURCE: [Property; 2] = [Property::ResourceSafety, Property::NoLostUpdate];
 
 /// Histories written by hand, for the tests of each property.
 #[cfg(test)]
@@ -159,8 +176,20 @@ mod history {
         monitor.end(history.len() as Ticks).map(|violation| (violation.at, violation.why))
     }
 
-    pub(super) fn entered(fence: u64) -> What {
-        What::Entered { fence: Fence::counted(Epoch::FIRST, Number::try_from(fence).unwrap()) }
+    fn fence(number: u64) -> Fence {
+        Fence::counted(Epoch::FIRST, Number::try_from(number).unwrap())
+    }
+
+    pub(super) fn entered(number: u64) -> What {
+        What::Entered { fence: fence(number) }
+    }
+
+    pub(super) fn read(number: u64, accepted: bool) -> What {
+        What::Read { fence: fence(number), accepted }
+    }
+
+    pub(super) fn wrote(number: u64, accepted: bool) -> What {
+        What::Wrote { fence: fence(number), accepted }
     }
 
     pub(super) fn sent(to: u32, sequence: Sequence) -> What {

@@ -26,6 +26,7 @@ impl Scenario {
             detector: exploration.detector,
             recovery: exploration.recovery,
             stamps: exploration.unstamped_pokes.then_some(false),
+            sealed: exploration.sealed.then_some(true),
             options: exploration.options.clone(),
             absent: exploration.absent.clone(),
             entries_each: (exploration.times == Times::Endless).then_some(Times::Endless),

@@ -17,7 +17,7 @@ use crate::stage::wish::Times;
 const RULE: &str = "---";
 
 /// What a header may say, with what it takes.
-const KEYS: [(&str, &str); 14] = [
+const KEYS: [(&str, &str); 15] = [
     ("algorithm", "NAME"),
     ("n", "NUMBER"),
     ("order", "fifo or any"),
@@ -26,6 +26,7 @@ const KEYS: [(&str, &str); 14] = [
     ("detector", "yes or no"),
     ("recovery", "the election beside it, if it needs one: ring, chang-roberts or bully"),
     ("stamps", "yes or no"),
+    ("sealed", "yes or no"),
     ("option", "KEY=VALUE"),
     ("absent", "p3"),
     ("clock", "p1 40"),
@@ -179,6 +180,7 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
             header.recovery =
                 Some(found.ok_or_else(|| format!("`{value}`: the election beside it is one of {known}"))?);
         }
+        "sealed" => header.sealed = Some(yes_or_no(value)?),
         "stamps" => header.stamps = Some(yes_or_no(value)?),
         "entries-each" => {
             header.entries_each = Some(match value {
@@ -275,6 +277,9 @@ impl fmt::Display for Header {
         }
         if let Some(stamps) = self.stamps {
             writeln!(f, "stamps {}", yes_or_no(stamps))?;
+        }
+        if let Some(sealed) = self.sealed {
+            writeln!(f, "sealed {}", yes_or_no(sealed))?;
         }
         for id in &self.absent {
             writeln!(f, "absent {id}")?;

@@ -23,8 +23,9 @@ use quorate_core::process::Ticks;
 use quorate_core::setting::Timing;
 
 use crate::network::Order;
+use crate::property::AT_THE_RESOURCE;
 use crate::recovery::Beside;
-use crate::stage::wish::Times;
+use crate::stage::wish::{Times, Wish};
 use step::Step;
 
 pub use play::Played;
@@ -64,6 +65,8 @@ pub struct Header {
     pub recovery: Option<Beside>,
     /// Whether applications' messages carry stamps.
     pub stamps: Option<bool>,
+    /// Whether who reads the resource seals it.
+    pub sealed: Option<bool>,
     /// The algorithm's options, as key and value.
     pub options: Vec<(String, String)>,
     /// Who has crashed before the run.
@@ -92,6 +95,7 @@ impl Header {
             detector: None,
             recovery: None,
             stamps: None,
+            sealed: None,
             options: Vec::new(),
             absent: Vec::new(),
             clocks: Vec::new(),
@@ -183,5 +187,15 @@ impl Scenario {
     /// What it shows, without the title.
     pub fn story(&self) -> String {
         self.description.iter().skip(1).map(String::as_str).collect::<Vec<_>>().join("\n").trim().to_string()
+    }
+
+    /// Whether applications read or write a resource: if the script says so, or if something is expected of it.
+    fn has_resource(&self) -> bool {
+        let touches = |written: &Written| matches!(written.step, Step::Wish(_, Wish::Read | Wish::Write));
+        let is_about_it = |expectation: &Expectation| match expectation {
+            Expectation::Held(property) | Expectation::Violated(property) => AT_THE_RESOURCE.contains(property),
+            Expectation::Holds => false,
+        };
+        self.script.iter().any(touches) || self.header.expect.iter().any(is_about_it)
     }
 }

@@ -15,7 +15,7 @@ use super::{Expectation, Header, Scenario, ScenarioError};
 use crate::conversation::conversation;
 use crate::network::Order;
 use crate::observer::Verdict;
-use crate::property::{Monitor, of_family};
+use crate::property::{AT_THE_RESOURCE, Monitor, of_family};
 use crate::recovery::{self, Runner};
 use crate::report::Severity;
 use crate::stage::host::Company;
@@ -166,7 +166,8 @@ impl Scenario {
         let group = if uncounted { group.uncounted() } else { group };
         let group = group.recovering(header.recovery.map(Recovering::with));
         let said = self.rules(entry);
-        let company = Company { group: group.clone(), create, timed: said.delay_bound.is_some() };
+        let with_resource = self.has_resource();
+        let company = Company { group: group.clone(), create, timed: said.delay_bound.is_some(), with_resource };
         let restarts = header.restarts.unwrap_or(said.bounds.restarts);
         let rules = Rules { bounds: Bounds { restarts, ..UNBOUNDED }, ..said.clone() };
         let (stage, records) = Stage::<P, A>::new(company, rules);
@@ -182,9 +183,9 @@ impl Scenario {
         remarks.extend(self.closing.iter().map(|remark| (player.steps.len() + 1, remark.clone())));
         let promised = |property: &Property| entry.promises(*property, &group.options);
         // Where entries are not counted, fences do not grow.
-        let asked =
-            of_family(entry.family).iter().copied().filter(|&property| !uncounted || property != Property::Fencing);
-        let asked: Vec<_> = asked.collect();
+        let at_the_resource = if with_resource { &AT_THE_RESOURCE[..] } else { &[] };
+        let asked = of_family(entry.family).iter().chain(at_the_resource).copied();
+        let asked: Vec<_> = asked.filter(|&property| !uncounted || property != Property::Fencing).collect();
         let (verdicts, open) = player.judge(&asked);
         Ok(Played {
             records: player.records,
@@ -224,10 +225,12 @@ impl Scenario {
                 losses: count(|step| matches!(step, Step::Lose { .. })),
                 duplicates: count(|step| matches!(step, Step::Get { again: true, .. })),
                 withdrawals: count(|step| matches!(step, Step::Wish(_, Wish::Withdraw))),
+                writes: count(|step| matches!(step, Step::Wish(_, Wish::Write))),
                 suspicions: count(|step| matches!(step, Step::Suspect(..))),
                 timeouts: None,
             },
             causal: false,
+            sealed: header.sealed.unwrap_or(false),
         }
     }
 }
@@ -240,6 +243,7 @@ const UNBOUNDED: Bounds = Bounds {
     losses: u32::MAX,
     duplicates: u32::MAX,
     withdrawals: u32::MAX,
+    writes: u32::MAX,
     suspicions: u32::MAX,
     timeouts: None,
 };

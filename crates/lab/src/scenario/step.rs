@@ -12,7 +12,7 @@ use crate::stage::wish::Wish;
 /// Something that happens.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// `p1 asks`, `p1 leaves`, `p1 withdraws`, `p1 calls`.
+    /// `p1 asks`, `p1 leaves`, `p1 withdraws`, `p1 calls`, `p1 reads`, `p1 writes`.
     Wish(Id, Wish),
     /// `p2 gets request(1) from p1`, perhaps `, and will again`.
     Get {
@@ -75,10 +75,10 @@ pub struct Name {
 }
 
 /// What steps there are, for who wrote something else.
-pub const KNOWN: &str = "p1 asks, p1 leaves, p1 withdraws, p1 calls, p2 gets MESSAGE from p1, p2 gets everything, \
-     MESSAGE from p1 to p2 is lost, p1 tells p2, p2 hears from p1, p2 is told that p1 has crashed (or is back), \
-     p1 times out: TIMER, p1 crashes, p1 comes back, p1 suspects p2, p1 asks, and crashes after 2, time passes, \
-     deliver all";
+pub const KNOWN: &str = "p1 asks, p1 leaves, p1 withdraws, p1 calls, p1 reads, p1 writes, p2 gets MESSAGE from p1, \
+     p2 gets everything, MESSAGE from p1 to p2 is lost, p1 tells p2, p2 hears from p1, p2 is told that p1 has crashed \
+     (or is back), p1 times out: TIMER, p1 crashes, p1 comes back, p1 suspects p2, p1 asks, and crashes after 2, \
+     time passes, deliver all";
 
 impl Step {
     /// What these words mean; or why they mean nothing.
@@ -110,6 +110,8 @@ impl Step {
             [who, "leaves"] => Step::Wish(process(who)?, Wish::Exit),
             [who, "withdraws"] => Step::Wish(process(who)?, Wish::Withdraw),
             [who, "calls"] => Step::Wish(process(who)?, Wish::Call),
+            [who, "reads"] => Step::Wish(process(who)?, Wish::Read),
+            [who, "writes"] => Step::Wish(process(who)?, Wish::Write),
             [to, "gets", "everything"] => Step::GetEverything(process(to)?),
             [to, "gets", label, "from", from] => {
                 Step::Get { to: process(to)?, name: Name::parse(label, None)?, from: process(from)?, again }
@@ -226,6 +228,8 @@ mod tests {
             "p1 leaves",
             "p1 withdraws",
             "p12 calls",
+            "p1 reads",
+            "p1 writes",
             "p2 gets request(1) from p1",
             "p2 gets request from p1",
             "p2 gets request(1) #2 from p1",

@@ -17,7 +17,11 @@ where
     pub fn choices(&self) -> Vec<Choice<P>> {
         let mut choices = Vec::new();
         for (id, host) in Id::all(self.n()).zip(&self.hosts) {
-            let allowed = |wish: &Wish| *wish != Wish::Withdraw || self.left.withdrawals > 0;
+            let allowed = |wish: &Wish| match wish {
+                Wish::Withdraw => self.left.withdrawals > 0,
+                Wish::Read | Wish::Write => self.left.writes > 0,
+                Wish::Enter | Wish::Exit | Wish::Call => true,
+            };
             choices.extend(host.wishes().into_iter().filter(allowed).map(|wish| Choice::Wish(id, wish)));
             if self.left.timeouts != Some(0) {
                 choices.extend(host.ripe().map(|timer| Choice::Timeout(id, timer.clone())));

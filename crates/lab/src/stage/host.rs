@@ -11,7 +11,7 @@ use quorate_core::process::{Effect, EffectOf, Effects, Event, Notice, Process, T
 use quorate_core::setting::Group;
 use quorate_core::trace::{Label, Recorded, What, timer_name};
 
-use super::wish::{Free, Times, Wish};
+use super::wish::{Deed, Free, Times, Wish};
 use crate::world::{Create, Node};
 
 /// What all hosts have in common.
@@ -23,6 +23,8 @@ pub struct Company<P: Process> {
     pub create: Create<P>,
     /// Whether timers keep time. If not, an armed timer may run out at any moment.
     pub timed: bool,
+    /// Whether applications read and write a [resource](super::resource) while they are inside.
+    pub with_resource: bool,
 }
 
 /// A process, its application and its armed timers.
@@ -78,7 +80,8 @@ pub enum Happening<P: Process> {
 pub struct Aftermath<M> {
     /// What it sends, in order.
     pub sends: Vec<(Id, M)>,
-    /// What is to be recorded, in order. The sequence of a `Sent` is its place in `sends`.
+    /// What is to be recorded, in order. The sequence of a `Sent` is its place in `sends`. Whether a read or a write is
+    /// accepted is for the resource to say.
     pub records: Vec<What>,
     /// How many effects there were.
     pub effects: usize,
@@ -164,11 +167,13 @@ where
         let mut after = Aftermath { sends: Vec::new(), records: Vec::new(), effects: 0 };
         match happening {
             Happening::Start => self.node.start(&mut effects),
-            Happening::Wish(wish) => {
-                let input = self.application.wish(wish);
-                after.records.extend(input.what());
-                self.node.happen(Event::Input(input), &mut effects);
-            }
+            Happening::Wish(wish) => match self.application.wish(wish) {
+                Deed::Ask(input) => {
+                    after.records.extend(input.what());
+                    self.node.happen(Event::Input(input), &mut effects);
+                }
+                Deed::Touch(what) => after.records.push(what),
+            },
             Happening::Receive { from, message } => self.node.happen(Event::Receive { from, message }, &mut effects),
             Happening::Hear { stamp } => {
                 if let Some(input) = stamp.and_then(A::observe) {
@@ -222,7 +227,7 @@ where
             Effect::Save(stable) => self.node.save(stable),
             Effect::Output(output) => {
                 after.records.extend(output.what());
-                self.application.hear(&output);
+                self.application.hear(&output, company.with_resource);
             }
             Effect::Unexpected { from, why } => after.records.push(What::Unexpected { from, why: why.into() }),
         }

@@ -7,6 +7,7 @@
 mod choices;
 pub mod host;
 mod lives;
+pub mod resource;
 mod rules;
 pub mod wish;
 mod words;
@@ -24,6 +25,7 @@ use crate::time::DELTA;
 pub use rules::{Bounds, Rules};
 
 use host::{Aftermath, Company, Happening, Host};
+use resource::Resource;
 use wish::{Free, Wish};
 
 /// A message on its way: of a process, of an application, or of who tells of crashes.
@@ -124,6 +126,7 @@ pub struct Stage<P: Process, A> {
     letters: Vec<(Sequence, Letter<P::Message>)>,
     left: Bounds,
     causality: Causality,
+    resource: Resource,
     /// Whether an election is still to be called, as none was since the beginning or the last crash.
     uncalled: bool,
     /// The last request that was served before one that had happened before it.
@@ -140,6 +143,7 @@ pub struct Situation<P: Process, A> {
     letters: Vec<Letter<P::Message>>,
     left: Bounds,
     causality: Causality,
+    resource: Resource,
     uncalled: bool,
 }
 
@@ -153,7 +157,7 @@ where
         let n = company.group.n;
         let hosts = Id::all(n).map(|id| Host::new(id, &company, rules.times_of(id, n))).collect();
         let left = rules.bounds;
-        let uncalled = rules.elects;
+        let (uncalled, resource) = (rules.elects, Resource::new(rules.sealed));
         let mut stage = Stage {
             rules,
             company,
@@ -161,6 +165,7 @@ where
             letters: Vec::new(),
             left,
             causality: Causality::default(),
+            resource,
             uncalled,
             overtaking: None,
             sequence: 0,
@@ -233,6 +238,7 @@ where
             letters,
             left: self.left,
             causality: self.causality.clone(),
+            resource: self.resource,
             uncalled: self.uncalled,
         }
     }
@@ -316,7 +322,8 @@ where
         match wish {
             Wish::Withdraw => self.left.withdrawals -= 1,
             Wish::Call => self.uncalled = false,
-            Wish::Enter | Wish::Exit => {}
+            Wish::Write => self.left.writes -= 1,
+            Wish::Enter | Wish::Exit | Wish::Read => {}
         }
     }
 
@@ -409,7 +416,10 @@ where
                     let (_, message) = sends.next().expect("there is a record for each message that is sent");
                     self.send(id, to, message, label, records);
                 }
-                what => records.push(self.record(id, what)),
+                what => {
+                    let what = self.resource.judge(what);
+                    records.push(self.record(id, what));
+                }
             }
         }
     }

@@ -44,6 +44,8 @@ pub struct Rules {
     pub bounds: Bounds,
     /// Whether it matters whose request is in whose past.
     pub causal: bool,
+    /// Whether a read of the [resource](super::resource) is a seal.
+    pub sealed: bool,
 }
 
 /// How often things may happen, in all; or how often they still may.
@@ -61,6 +63,8 @@ pub struct Bounds {
     pub duplicates: u32,
     /// Withdrawals of a request.
     pub withdrawals: u32,
+    /// Writes to the [resource](super::resource). While none is left, nobody reads it either.
+    pub writes: u32,
     /// Suspicions of who lives, where messages travel in sessions.
     pub suspicions: u32,
     /// Timers that run out; any number, if none is said.

@@ -4,12 +4,13 @@
 
 use std::fmt;
 
-use quorate_core::clock::Number;
+use quorate_core::clock::{Fence, Number};
 use quorate_core::detector::Detector;
 use quorate_core::election::{self, Election};
 use quorate_core::mutex::{Mutex, Output};
 use quorate_core::process::{Process, Value};
 use quorate_core::stack::{Request, Withdrawable};
+use quorate_core::trace::What;
 
 /// What an application may want.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -22,6 +23,10 @@ pub enum Wish {
     Withdraw,
     /// An election.
     Call,
+    /// To read the resource.
+    Read,
+    /// To write to it.
+    Write,
 }
 
 impl fmt::Display for Wish {
@@ -31,6 +36,8 @@ impl fmt::Display for Wish {
             Wish::Exit => "leaves",
             Wish::Withdraw => "withdraws",
             Wish::Call => "calls",
+            Wish::Read => "reads",
+            Wish::Write => "writes",
         })
     }
 }
@@ -66,6 +73,15 @@ impl fmt::Display for Times {
     }
 }
 
+/// What comes of a wish.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Deed<I> {
+    /// Something is asked of the process.
+    Ask(I),
+    /// The resource is touched, of which this is recorded. The process knows nothing of it.
+    Touch(What),
+}
+
 /// A free application of a process `P`.
 pub trait Free<P: Process>: Value {
     /// One that may ask so many times.
@@ -75,10 +91,10 @@ pub trait Free<P: Process>: Value {
     fn wishes(&self) -> Vec<Wish>;
 
     /// It wants this, which is one of its [wishes](Self::wishes).
-    fn wish(&mut self, wish: Wish) -> P::Input;
+    fn wish(&mut self, wish: Wish) -> Deed<P::Input>;
 
-    /// Its process tells it something.
-    fn hear(&mut self, output: &P::Output);
+    /// Its process tells it something. Where there is a resource, it enters to read and write that.
+    fn hear(&mut self, output: &P::Output, with_resource: bool);
 
     /// Its process has crashed, and it with it.
     fn crash(&mut self);
@@ -99,7 +115,7 @@ pub trait Free<P: Process>: Value {
     }
 }
 
-/// Enters and leaves.
+/// Enters and leaves. Where there is a resource, it reads it once while it is inside, and may write to it then.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Client {
     state: ClientState,
@@ -115,6 +131,11 @@ enum ClientState {
     Leaving,
     /// It has taken its request back, and waits until that is through.
     Withdrawing,
+    /// It is inside, and shows this fence to the resource.
+    AtResource {
+        fence: Fence,
+        has_read: bool,
+    },
 }
 
 impl<M: Mutex> Free<Withdrawable<M>> for Client {
@@ -127,32 +148,43 @@ impl<M: Mutex> Free<Withdrawable<M>> for Client {
             ClientState::Idle if self.left.any_left() => vec![Wish::Enter],
             ClientState::Waiting => vec![Wish::Withdraw],
             ClientState::Inside => vec![Wish::Exit],
+            ClientState::AtResource { has_read: false, .. } => vec![Wish::Exit, Wish::Read],
+            ClientState::AtResource { has_read: true, .. } => vec![Wish::Exit, Wish::Write],
             ClientState::Idle | ClientState::Leaving | ClientState::Withdrawing => Vec::new(),
         }
     }
 
-    fn wish(&mut self, wish: Wish) -> Request {
-        match wish {
-            Wish::Exit => {
+    fn wish(&mut self, wish: Wish) -> Deed<Request> {
+        match (wish, self.state) {
+            (Wish::Read, ClientState::AtResource { fence, .. }) => {
+                self.state = ClientState::AtResource { fence, has_read: true };
+                Deed::Touch(What::Read { fence, accepted: true })
+            }
+            (Wish::Write, ClientState::AtResource { fence, .. }) => Deed::Touch(What::Wrote { fence, accepted: true }),
+            (Wish::Read | Wish::Write, _) => unreachable!("only who is inside touches the resource"),
+            (Wish::Exit, _) => {
                 self.state = ClientState::Leaving;
-                Request::Exit
+                Deed::Ask(Request::Exit)
             }
-            Wish::Withdraw => {
+            (Wish::Withdraw, _) => {
                 self.state = ClientState::Withdrawing;
-                Request::Withdraw
+                Deed::Ask(Request::Withdraw)
             }
-            Wish::Enter | Wish::Call => {
+            (Wish::Enter | Wish::Call, _) => {
                 self.state = ClientState::Waiting;
                 self.left = self.left.one_less();
-                Request::Enter
+                Deed::Ask(Request::Enter)
             }
         }
     }
 
-    fn hear(&mut self, output: &Output) {
+    fn hear(&mut self, output: &Output, with_resource: bool) {
         self.state = match (output, self.state) {
+            (&Output::Entered { fence }, ClientState::Waiting) if with_resource => {
+                ClientState::AtResource { fence, has_read: false }
+            }
             (Output::Entered { .. }, ClientState::Waiting) => ClientState::Inside,
-            (Output::Lost, ClientState::Inside) => ClientState::Leaving,
+            (Output::Lost, ClientState::Inside | ClientState::AtResource { .. }) => ClientState::Leaving,
             (Output::Exited, ClientState::Leaving) | (Output::Withdrawn, ClientState::Withdrawing) => ClientState::Idle,
             // A broken algorithm says what nobody asked for. The properties have seen it.
             (Output::Entered { .. } | Output::Exited | Output::Lost | Output::Withdrawn, state) => state,
@@ -191,12 +223,12 @@ impl<E: Election> Free<E> for Caller {
         if self.left.any_left() { vec![Wish::Call] } else { Vec::new() }
     }
 
-    fn wish(&mut self, _: Wish) -> election::Input {
+    fn wish(&mut self, _: Wish) -> Deed<election::Input> {
         self.left = self.left.one_less();
-        election::Input::Call
+        Deed::Ask(election::Input::Call)
     }
 
-    fn hear(&mut self, _: &election::Output) {}
+    fn hear(&mut self, _: &election::Output, _: bool) {}
 
     fn crash(&mut self) {}
 }
@@ -214,11 +246,11 @@ impl<D: Detector> Free<D> for Listener {
         Vec::new()
     }
 
-    fn wish(&mut self, _: Wish) -> D::Input {
+    fn wish(&mut self, _: Wish) -> Deed<D::Input> {
         unreachable!("a listener wants nothing")
     }
 
-    fn hear(&mut self, _: &D::Output) {}
+    fn hear(&mut self, _: &D::Output, _: bool) {}
 
     fn crash(&mut self) {}
 }

@@ -161,6 +161,7 @@ impl Mutex for MaekawaDeadlockFree {
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             fenced_crashes: Some(1),
+            distinct_fences: false,
             ..Recovery::new("in place of a dead voter, all are asked whose sets contain it; votes of the dead are void")
         }),
         published: &[

@@ -67,6 +67,16 @@ pub struct Arguments {
           value_parser = parse::bound)]
     pub withdrawals: u32,
 
+    /// Up to this many times, who believes to be inside writes to the resource, which it reads first; the resource
+    /// accepts no fence that is smaller than one before
+    #[arg(long, help_heading = "Applications", value_name = "W", default_value_t = 0, allow_negative_numbers = true,
+          value_parser = parse::bound)]
+    pub writes: u32,
+
+    /// Who reads shows its fence, too, so that the resource accepts nothing older from then on (with --writes)
+    #[arg(long, help_heading = "Applications", requires = "writes")]
+    pub sealed: bool,
+
     /// The algorithm recovers: everybody is told of every crash when the last message of the dead has arrived or is
     /// void, and of every return; messages travel in order and without loss between two lives
     #[arg(long, help_heading = "Faults and time")]
@@ -159,6 +169,7 @@ impl Arguments {
         let timed = self.timing.unwrap_or(assumed) == Timing::Synchronous;
         let without_effect = [
             (self.unstamped_pokes && self.pokes == 0, "--unstamped-pokes changes nothing without --pokes"),
+            (self.sealed && self.writes == 0, "--sealed changes nothing without --writes"),
             (self.delay_bound != 1 && !timed, "--delay-bound changes nothing without --timing synchronous"),
             (
                 self.restarts > 0 && self.crashes == 0 && self.absent.is_empty(),
@@ -185,10 +196,12 @@ impl Arguments {
                 losses: self.loss,
                 duplicates: self.duplicates,
                 withdrawals: self.withdrawals,
+                writes: self.writes,
                 suspicions: self.suspicions,
                 timeouts: self.timeouts,
             },
             unstamped_pokes: self.unstamped_pokes,
+            sealed: self.sealed,
             absent: self.absent.clone(),
             options: self.option.clone(),
             goals: (!self.property.is_empty()).then(|| self.property.clone()),

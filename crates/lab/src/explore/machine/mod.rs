@@ -19,7 +19,7 @@ use crate::explore::interner::Interner;
 use crate::explore::tables::{EventKind, FREE, HostFacts, LetterFacts, Move, Tables};
 use crate::explore::watch::{Seen, Watch};
 use crate::stage::host::{Company, Happening, Host};
-use crate::stage::wish::{Free, Times, Wish};
+use crate::stage::wish::{Free, Wish};
 use crate::stage::{Content, Letter, Rules};
 
 /// The tables, and what the numbers in them stand for.
@@ -55,9 +55,7 @@ where
             let back = machine.letter(Letter::notice(about, to, Notice::Trust(about)));
             machine.tables.news.push((crash, back));
         }
-        let counts_bypass =
-            goals.contains(&Goal::StarvationFreedom) && matches!(machine.tables.rules.times, Times::AtMost(_));
-        let first = machine.first_state(Watch::new(goals, n, counts_bypass));
+        let first = machine.first_state(Watch::new(goals, &machine.tables.rules, n));
         (machine, first)
     }
 
@@ -134,6 +132,8 @@ where
                 Wish::Exit => (Cost::Nothing, true),
                 Wish::Withdraw => (Cost::Withdrawal, false),
                 Wish::Call => (Cost::Call, false),
+                Wish::Read => (Cost::Read, false),
+                Wish::Write => (Cost::Write, false),
             };
             moves.push(Move { event: self.event(Happening::Wish(wish)), cost, due });
         }
