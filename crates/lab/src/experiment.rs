@@ -338,7 +338,9 @@ impl Experiment {
                     | Property::SingleLeader
                     | Property::Decided
                     | Property::Accuracy
-                    | Property::Completeness => true,
+                    | Property::Completeness
+                    | Property::ResourceSafety
+                    | Property::NoLostUpdate => true,
                 }
         };
         entry.promises.iter().copied().filter(|&p| entry.promises(p, options) && still(p)).collect()
