@@ -91,9 +91,10 @@ impl Group {
     }
 
     /// The same group, in which everybody is told of every crash and every return.
-    #[must_use]
-    pub fn recovering(&self) -> Arc<Group> {
-        Arc::new(Group { recovers: true, ..self.clone() })
+    pub fn recovering(&self, entry: &Entry) -> Result<Arc<Group>, SettingError> {
+        let group = Group { recovers: true, ..self.clone() };
+        (entry.check)(&group).map_err(SettingError::Refused)?;
+        Ok(Arc::new(group))
     }
 
     /// The same group, in which entries are not counted.

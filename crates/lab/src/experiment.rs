@@ -199,6 +199,7 @@ impl Experiment {
         A: Application<P>,
     {
         let group = self.group(entry)?;
+        let entry = &entry.with(&group.options);
         self.check()?;
         let plan = self.plan(entry, &group);
         let observer = Observer::new(self.n, &plan.watch, spectators.records);

@@ -97,8 +97,10 @@ impl Plain<'_> {
     {
         let options = self.exploration.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options = Options::new(entry, options).expect("the options are right");
+        let entry = &if self.exploration.recovery.is_some() { *entry } else { entry.with(&options) };
         let group = Group::new(entry, self.exploration.n, self.exploration.delay_bound, self.timing(entry), options);
-        let group = if self.exploration.recovery.is_some() { group.map(|group| group.recovering()) } else { group };
+        let group =
+            if self.exploration.recovery.is_some() { group.and_then(|group| group.recovering(entry)) } else { group };
         let rules = self.rules(entry);
         let company = Company { group: group.expect("the group is right"), create, timed: rules.delay_bound.is_some() };
         let (stage, records) = Stage::<P, A>::new(company, rules);

@@ -114,7 +114,7 @@ impl Mutex for RicartAgrawala {
                 key: "replies",
                 values: Values::OneOf(&[
                     Choice::plain("numbered"),
-                    Choice { name: "bare", forfeits: &[Property::RequestOrder] },
+                    Choice { forfeits: &[Property::RequestOrder], ..Choice::plain("bare") },
                 ]),
                 default: "numbered",
                 meaning: "whether replies carry the highest number seen, or nothing, as in the paper",
@@ -124,13 +124,13 @@ impl Mutex for RicartAgrawala {
                 values: Values::OneOf(&[
                     Choice::plain("earlier"),
                     Choice {
-                        name: "later",
                         forfeits: &[
                             Property::MutualExclusion,
                             Property::Progress,
                             Property::RequestOrder,
                             Property::Fencing,
                         ],
+                        ..Choice::plain("later")
                     },
                 ]),
                 default: "earlier",
