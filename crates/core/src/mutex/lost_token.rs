@@ -61,6 +61,11 @@ impl<T> Succession<T> {
         }
         next
     }
+
+    /// Gives up the token that one has while one inquires: in the end it is made anew. False if one does not inquire.
+    pub(super) fn forgo_token(&mut self) -> bool {
+        self.inquiry.as_mut().map(|inquiry| inquiry.is_found = false).is_some()
+    }
 }
 
 /// What is said about it.
@@ -118,6 +123,10 @@ pub(super) trait TokenKeeper: Process {
     fn say(said: Said<Self::Told>) -> Self::Message;
     /// Nobody has the token: it is made anew, knowing what everybody has told.
     fn make_token(&mut self, told: Vec<(Id, Self::Told)>, effects: &mut Effects<Self>);
+    /// It inquires from now on.
+    fn inquires(&mut self, _: &mut Effects<Self>) {}
+    /// There is one token again, and everybody who lives has been told of the crashes so far.
+    fn settled(&mut self, _: &mut Effects<Self>) {}
 
     fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
         let (me, _) = self.identity();
@@ -174,6 +183,7 @@ pub(super) trait TokenKeeper: Process {
         succession.inquiry = Some(Inquiry { awaited: awaited.clone(), is_found, told: alloc::vec![(me, told)] });
         effects.save(self.to_save());
         effects.multicast(awaited.iter(), &Self::say(Said::Inquire { epoch, dead }));
+        self.inquires(effects);
         self.conclude_if_answered(effects);
     }
 
@@ -215,8 +225,11 @@ pub(super) trait TokenKeeper: Process {
 
     fn conclude_if_answered(&mut self, effects: &mut Effects<Self>) {
         let inquiry = self.succession_mut().inquiry.take_if(|inquiry| inquiry.awaited.is_empty());
-        if let Some(Inquiry { is_found: false, told, .. }) = inquiry {
-            self.make_token(told, effects);
+        if let Some(Inquiry { is_found, told, .. }) = inquiry {
+            if !is_found {
+                self.make_token(told, effects);
+            }
+            self.settled(effects);
         }
     }
 

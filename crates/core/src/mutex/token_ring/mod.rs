@@ -10,29 +10,34 @@
 //! nothing.
 //!
 //! **Costs** messages all the time, also when nobody wants to enter. An entry waits for the token, 0 to n messages
-//! away; from an exit to the next entry it takes 1 to n.
+//! away; from an exit to the next entry it takes 1 to n. With `rest=yes` the token stays where it is until somebody
+//! asks for it: how, and what that costs, is in `rest.rs`.
 //!
 //! **Safe**: there is one token. **Live**: it passes everybody in turn. **Not in order**: the ring decides who is next,
 //! not who asked first.
 //!
 //! **Crashes**: told of them, and with an [election](crate::stack::Elected) beside it, the ring closes around the dead,
-//! and a token that is lost is made anew, in a new epoch; how is in `lost_token.rs`.
+//! and a token that is lost is made anew, in a new epoch; how is in `lost_token.rs`. Not told of them, but where
+//! messages take no longer than a known time, `acknowledged=yes` skips a dead successor; how is in `acknowledged.rs`.
 //!
 //! **Fence**: the token counts the entries, and who enters has the token and adds one. A new token counts anew, in a
 //! later epoch than any before that somebody alive knows of.
 
+mod acknowledged;
+mod rest;
+
 use alloc::vec::Vec;
-use core::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
 use super::lost_token::{Said, Succession, TokenKeeper};
 use super::{ALREADY_ENTERING, Input, Led, Mutex, NOT_INSIDE, Output};
-use crate::catalog::{Entry, Family, Measure, Property, Published, Recovery};
+use crate::catalog::{Assumptions, Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
 use crate::clock::{Counting, Epoch, Fence, Number};
 use crate::id::Id;
-use crate::process::{self, Effects, Event, Notice, Process};
+use crate::process::{self, Effects, Event, Notice, Process, Ticks};
 use crate::setting::Setting;
+use acknowledged::Pass;
 
 /// A process of the token ring.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -42,12 +47,20 @@ pub struct TokenRing {
     counting: Counting,
     phase: Phase,
     succession: Succession<()>,
+    /// How long one waits for an acknowledgement, if tokens are acknowledged.
+    patience: Option<Ticks>,
+    /// The last token that was passed on, if it is not acknowledged yet.
+    unacknowledged: Option<Pass>,
+    /// Whether a token that nobody asks for stays where it is.
+    rests: bool,
+    /// Who has asked for the token since it was here last; of several the last one on its way.
+    asked: Option<Id>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Released,
-    /// Who is alone has nobody to pass the token to.
+    /// Nobody is there to pass the token to, or nobody has asked for it, or the last one is not acknowledged yet.
     ReleasedWithToken {
         entries: Number,
     },
@@ -57,7 +70,14 @@ enum Phase {
     },
 }
 
-/// What processes say: as long as nobody crashes, only *it is your turn*, each to its successor.
+/// Why a process wakes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// The acknowledgement of a token takes too long: its receiver must have crashed.
+    Acknowledgement,
+}
+
+/// What processes say: as long as nobody crashes, and with no option, only *it is your turn*, each to its successor.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Message {
     /// It is your turn.
@@ -66,7 +86,18 @@ pub enum Message {
         epoch: Epoch,
         /// How many entries there have been so far in it.
         entries: Number,
+        /// Whom it is on its way to, where it rests.
+        towards: Option<Id>,
     },
+    /// To the predecessor: the token is here.
+    Acknowledge,
+    /// Somebody asks for the token. Each tells its successor, until it comes to who has the token or asks as well.
+    Want {
+        /// Who asks.
+        by: Id,
+    },
+    /// Crashes may have taken what was asked: who wants to enter asks again.
+    AskAgain,
     /// The token may be lost.
     Lost(Said<()>),
 }
@@ -75,6 +106,9 @@ impl process::Message for Message {
     fn kind(&self) -> &'static str {
         match self {
             Message::Token { .. } => "token",
+            Message::Acknowledge => "acknowledge",
+            Message::Want { .. } => "want",
+            Message::AskAgain => "ask-again",
             Message::Lost(said) => said.kind(),
         }
     }
@@ -82,6 +116,8 @@ impl process::Message for Message {
     fn number(&self) -> Option<u64> {
         match self {
             Message::Token { entries, .. } => Some(entries.get()),
+            Message::Want { by } => Some(by.number().into()),
+            Message::Acknowledge | Message::AskAgain => None,
             Message::Lost(said) => said.number(),
         }
     }
@@ -111,8 +147,51 @@ impl Mutex for TokenRing {
             Published::exactly(Measure::SyncDelay, "B", "(N+1)/2", |size| (size.n + 1.0) / 2.0),
             Published::between(Measure::SyncDelay, "E", "1 to N", |_| 1.0, |size| size.n),
         ],
+        options: &[
+            OptionSpec {
+                key: "acknowledged",
+                values: Values::OneOf(&[
+                    Choice::plain("no"),
+                    Choice {
+                        assumes: Some(Assumptions { synchronous: true, ..Assumptions::RELIABLE }),
+                        ..Choice::plain("yes")
+                    },
+                ]),
+                default: "no",
+                meaning: "whether a successor that does not acknowledge the token in time is skipped from then on; one \
+                          that dies with the token takes it along",
+            },
+            OptionSpec {
+                key: "rest",
+                values: Values::OneOf(&[
+                    Choice::plain("no"),
+                    Choice {
+                        assumes: Some(Assumptions { fifo: true, ..Assumptions::RELIABLE }),
+                        quiet: true,
+                        ..Choice::plain("yes")
+                    },
+                ]),
+                default: "no",
+                meaning: "whether a token that nobody asks for stays where it is: no message while nobody wants to \
+                          enter, but who is alone waits for n−1 of them on average, not n/2",
+            },
+        ],
         restless: true,
         finite: true,
+        check: |group| {
+            let is_chosen = |key| group.options.choice(key) == "yes";
+            if is_chosen("acknowledged") && group.recovers {
+                Err("option acknowledged = yes: where everybody is told of crashes nobody has to find out, and a crash \
+                     may take the acknowledgement and not the token; leave one of them out"
+                    .into())
+            } else if is_chosen("acknowledged") && is_chosen("rest") {
+                Err("option acknowledged = yes: only tokens are acknowledged, and with rest = yes somebody who has \
+                     crashed may have been asked for one; leave one of them out"
+                    .into())
+            } else {
+                Ok(())
+            }
+        },
         ..Entry::new("token-ring", Family::Mutex)
     };
 
@@ -123,6 +202,10 @@ impl Mutex for TokenRing {
             counting: setting.group.counting,
             phase: Phase::Released,
             succession: Succession::default(),
+            patience: acknowledged::patience(setting),
+            unacknowledged: None,
+            rests: setting.group.options.choice("rest") == "yes",
+            asked: None,
         }
     }
 }
@@ -137,7 +220,7 @@ impl Process for TokenRing {
     type Message = Message;
     type Input = Input;
     type Output = Output;
-    type Timer = Infallible;
+    type Timer = Timer;
     type Stable = Epoch;
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
@@ -146,17 +229,24 @@ impl Process for TokenRing {
             Event::Input(Input::Observe(_)) => {}
             Event::Input(Input::Enter) => self.enter(effects),
             Event::Input(Input::Exit) => self.exit(effects),
-            Event::Receive { from, message: Message::Token { epoch, entries } } => {
-                self.on_token(from, epoch, entries, effects);
+            Event::Receive { from, message: Message::Token { epoch, entries, towards } } => {
+                self.acknowledge(from, effects);
+                self.on_token(from, epoch, entries, towards, effects);
             }
+            Event::Receive { from, message: Message::Acknowledge } => self.on_acknowledge(from, effects),
+            Event::Receive { from, message: Message::Want { by } } => self.on_want(from, by, effects),
+            Event::Receive { message: Message::AskAgain, .. } => self.ask_if_wanted(effects),
             Event::Receive { from, message: Message::Lost(said) } => self.on_said(from, said, effects),
-            Event::Notice(Notice::Suspect(id)) => self.suspect(id, effects),
+            Event::Notice(Notice::Suspect(id)) => {
+                self.asked.take_if(|asked| *asked == id);
+                self.suspect(id, effects);
+            }
             Event::Notice(Notice::Trust(id)) => {
                 self.trust(id, effects);
-                self.go_on_if_alone(effects);
+                self.go_on(effects);
             }
             Event::Notice(Notice::Leader(id)) => self.elect(id, effects),
-            Event::Timeout(never) => match never {},
+            Event::Timeout(Timer::Acknowledgement) => self.on_acknowledgement_late(effects),
         }
     }
 }
@@ -189,6 +279,16 @@ impl TokenKeeper for TokenRing {
     fn make_token(&mut self, _: Vec<(Id, ())>, effects: &mut Effects<Self>) {
         self.take(Number::ZERO, effects);
     }
+
+    fn inquires(&mut self, effects: &mut Effects<Self>) {
+        if self.rests {
+            self.go_on(effects);
+        }
+    }
+
+    fn settled(&mut self, effects: &mut Effects<Self>) {
+        self.let_all_ask_again(effects);
+    }
 }
 
 impl TokenRing {
@@ -202,7 +302,10 @@ impl TokenRing {
 
     fn enter(&mut self, effects: &mut Effects<Self>) {
         match self.phase {
-            Phase::Released => self.phase = Phase::Wanted,
+            Phase::Released => {
+                self.phase = Phase::Wanted;
+                self.ask_if_wanted(effects);
+            }
             Phase::ReleasedWithToken { entries } => self.hold(entries, effects),
             Phase::Wanted | Phase::Held { .. } => effects.misused(ALREADY_ENTERING),
         }
@@ -214,7 +317,7 @@ impl TokenRing {
         self.pass(entries, effects);
     }
 
-    fn on_token(&mut self, from: Id, epoch: Epoch, entries: Number, effects: &mut Effects<Self>) {
+    fn on_token(&mut self, from: Id, epoch: Epoch, entries: Number, towards: Option<Id>, effects: &mut Effects<Self>) {
         // One that was made anew is the only one since then.
         if epoch < self.succession.epoch {
             return;
@@ -224,6 +327,7 @@ impl TokenRing {
             self.succession.epoch = epoch;
             effects.save(epoch);
         }
+        self.note(towards);
         match &mut self.phase {
             Phase::Released | Phase::Wanted => self.take(entries, effects),
             // With the old one it was let in, or could have been, before it was known that there is a new one.
@@ -238,8 +342,8 @@ impl TokenRing {
         if self.phase == Phase::Wanted { self.hold(entries, effects) } else { self.pass(entries, effects) }
     }
 
-    /// Who was alone is not any more.
-    fn go_on_if_alone(&mut self, effects: &mut Effects<Self>) {
+    /// What has kept the token here may be over: who was alone is not any more.
+    fn go_on(&mut self, effects: &mut Effects<Self>) {
         if let Phase::ReleasedWithToken { entries } = self.phase {
             self.pass(entries, effects);
         }
@@ -252,13 +356,21 @@ impl TokenRing {
     }
 
     fn pass(&mut self, entries: Number, effects: &mut Effects<Self>) {
-        let successor = self.succession.next_living(self.me, self.n);
-        if successor == self.me {
+        let successor = self.successor();
+        if successor == self.me || self.lets_rest() || self.unacknowledged.is_some() {
             self.phase = Phase::ReleasedWithToken { entries };
+            self.forgo_if_it_rests();
         } else {
             self.phase = Phase::Released;
-            effects.send(successor, Message::Token { epoch: self.succession.epoch, entries });
+            let towards = self.asked.take();
+            effects.send(successor, Message::Token { epoch: self.succession.epoch, entries, towards });
+            self.await_acknowledgement(successor, entries, effects);
         }
+    }
+
+    /// The next on the ring that is not known to have crashed; the process itself, if it is alone.
+    fn successor(&self) -> Id {
+        self.succession.next_living(self.me, self.n)
     }
 }
 
@@ -274,7 +386,7 @@ mod tests {
     }
 
     fn token(entries: Number) -> Message {
-        Message::Token { epoch: Epoch::FIRST, entries }
+        Message::Token { epoch: Epoch::FIRST, entries, towards: None }
     }
 
     fn start(incarnation: u64) -> Event<TokenRing> {
