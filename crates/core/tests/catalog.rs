@@ -179,6 +179,9 @@ fn a_choice_can_take_something_else_for_granted_and_keep_the_network_quiet() {
     let resting = with("rest", "yes");
     assert_eq!(resting.assumptions, Assumptions { fifo: true, ..entry.assumptions });
     assert!(!resting.restless);
+    let entry = self::entry("ricart-agrawala");
+    let always = entry.with(&Options::new(entry, [("answer", "always")]).unwrap());
+    assert_eq!(always.assumptions, Assumptions { synchronous: true, crash_free: false, ..entry.assumptions });
 }
 
 #[test]
