@@ -53,18 +53,20 @@ impl<T> Succession<T> {
         !self.suspected.is_empty() && self.leader.is_none()
     }
 
-    /// The next process on the ring after `me` that is not suspected; `me`, if all others are.
+    /// The next process on the ring after `me` that is not suspected, nor named dead by who inquires; `me`, if all
+    /// others are.
     pub(super) fn next_living(&self, me: Id, n: u32) -> Id {
+        let is_named = |id| self.asked.as_ref().is_some_and(|(_, _, dead)| dead.contains(id));
         let mut next = me.successor(n);
-        while next != me && self.suspected.contains(next) {
+        while next != me && (self.suspected.contains(next) || is_named(next)) {
             next = next.successor(n);
         }
         next
     }
 
-    /// Gives up the token that one has while one inquires: in the end it is made anew. False if one does not inquire.
-    pub(super) fn forgo_token(&mut self) -> bool {
-        self.inquiry.as_mut().map(|inquiry| inquiry.is_found = false).is_some()
+    /// Whether it inquires, and not all have answered.
+    pub(super) fn is_inquiring(&self) -> bool {
+        self.inquiry.is_some()
     }
 }
 
@@ -123,8 +125,6 @@ pub(super) trait TokenKeeper: Process {
     fn say(said: Said<Self::Told>) -> Self::Message;
     /// Nobody has the token: it is made anew, knowing what everybody has told.
     fn make_token(&mut self, told: Vec<(Id, Self::Told)>, effects: &mut Effects<Self>);
-    /// It inquires from now on.
-    fn inquires(&mut self, _: &mut Effects<Self>) {}
     /// There is one token again, and everybody who lives has been told of the crashes so far.
     fn settled(&mut self, _: &mut Effects<Self>) {}
 
@@ -183,7 +183,6 @@ pub(super) trait TokenKeeper: Process {
         succession.inquiry = Some(Inquiry { awaited: awaited.clone(), is_found, told: alloc::vec![(me, told)] });
         effects.save(self.to_save());
         effects.multicast(awaited.iter(), &Self::say(Said::Inquire { epoch, dead }));
-        self.inquires(effects);
         self.conclude_if_answered(effects);
     }
 
@@ -191,11 +190,17 @@ pub(super) trait TokenKeeper: Process {
         let (_, n) = self.identity();
         let succession = self.succession_mut();
         let latest = succession.asked.as_ref().map_or(succession.epoch, |(_, asked, _)| *asked);
-        if epoch <= latest {
+        // It may be in this epoch already, by a token that came first; but it was not asked yet.
+        if epoch < latest {
             return effects.send(from, Self::say(Said::Outdated { epoch: latest }));
         }
         let dead = dead.iter().copied().filter(|id| id.number() <= n).collect();
-        succession.asked = Some((from, epoch, dead));
+        if let Some((earlier, ..)) = succession.asked.replace((from, epoch, dead))
+            && earlier != from
+        {
+            // It would wait for an answer for ever, should the later one die before it has had its own.
+            effects.send(earlier, Self::say(Said::Outdated { epoch }));
+        }
         self.answer_if_told(effects);
     }
 

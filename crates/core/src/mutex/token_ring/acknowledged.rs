@@ -72,7 +72,7 @@ impl TokenRing {
                 self.take(entries, effects);
             }
             // It has come round, so it had arrived.
-            Phase::ReleasedWithToken { .. } | Phase::Held { .. } => self.go_on(effects),
+            Phase::ReleasedWithToken { .. } | Phase::WantedWithToken { .. } | Phase::Held { .. } => self.go_on(effects),
         }
     }
 }

@@ -65,6 +65,10 @@ enum Phase {
         entries: Number,
     },
     Wanted,
+    /// The token has rested here, and its epoch is not known to others yet.
+    WantedWithToken {
+        entries: Number,
+    },
     Held {
         entries: Number,
     },
@@ -248,6 +252,7 @@ impl Process for TokenRing {
             Event::Notice(Notice::Leader(id)) => self.elect(id, effects),
             Event::Timeout(Timer::Acknowledgement) => self.on_acknowledgement_late(effects),
         }
+        self.enter_if_known(effects);
     }
 }
 
@@ -267,7 +272,10 @@ impl TokenKeeper for TokenRing {
     }
 
     fn has_token(&self) -> bool {
-        matches!(self.phase, Phase::ReleasedWithToken { .. } | Phase::Held { .. })
+        match self.phase {
+            Phase::ReleasedWithToken { .. } | Phase::WantedWithToken { .. } | Phase::Held { .. } => true,
+            Phase::Released | Phase::Wanted => false,
+        }
     }
 
     fn tell(&self) {}
@@ -278,12 +286,6 @@ impl TokenKeeper for TokenRing {
 
     fn make_token(&mut self, _: Vec<(Id, ())>, effects: &mut Effects<Self>) {
         self.take(Number::ZERO, effects);
-    }
-
-    fn inquires(&mut self, effects: &mut Effects<Self>) {
-        if self.rests {
-            self.go_on(effects);
-        }
     }
 
     fn settled(&mut self, effects: &mut Effects<Self>) {
@@ -306,8 +308,8 @@ impl TokenRing {
                 self.phase = Phase::Wanted;
                 self.ask_if_wanted(effects);
             }
-            Phase::ReleasedWithToken { entries } => self.hold(entries, effects),
-            Phase::Wanted | Phase::Held { .. } => effects.misused(ALREADY_ENTERING),
+            Phase::ReleasedWithToken { entries } => self.phase = Phase::WantedWithToken { entries },
+            Phase::Wanted | Phase::WantedWithToken { .. } | Phase::Held { .. } => effects.misused(ALREADY_ENTERING),
         }
     }
 
@@ -331,9 +333,11 @@ impl TokenRing {
         match &mut self.phase {
             Phase::Released | Phase::Wanted => self.take(entries, effects),
             // With the old one it was let in, or could have been, before it was known that there is a new one.
-            Phase::Held { entries: old } if is_newer => *old = entries,
+            Phase::Held { entries: old } | Phase::WantedWithToken { entries: old } if is_newer => *old = entries,
             Phase::ReleasedWithToken { .. } if is_newer => self.pass(entries, effects),
-            Phase::ReleasedWithToken { .. } | Phase::Held { .. } => effects.unexpected(from, "a second token"),
+            Phase::ReleasedWithToken { .. } | Phase::WantedWithToken { .. } | Phase::Held { .. } => {
+                effects.unexpected(from, "a second token");
+            }
         }
     }
 
@@ -359,7 +363,6 @@ impl TokenRing {
         let successor = self.successor();
         if successor == self.me || self.lets_rest() || self.unacknowledged.is_some() {
             self.phase = Phase::ReleasedWithToken { entries };
-            self.forgo_if_it_rests();
         } else {
             self.phase = Phase::Released;
             let towards = self.asked.take();
@@ -437,5 +440,48 @@ mod tests {
             let left = vec![Effect::Output(Output::Exited)];
             assert_eq!(effects_of(1, &mut process, Event::Input(Input::Exit)), left);
         }
+    }
+
+    fn inquires(by: u32, epoch: Epoch, dead: &[u32]) -> Event<TokenRing> {
+        let dead = dead.iter().copied().map(Id::new).collect();
+        Event::Receive { from: Id::new(by), message: Message::Lost(Said::Inquire { epoch, dead }) }
+    }
+
+    fn says(to: u32, said: Said<()>) -> Effect<Message, Output, Timer, Epoch> {
+        Effect::Send { to: Id::new(to), message: Message::Lost(said) }
+    }
+
+    /// Process 4 may die before it has had an answer, and process 3 would wait for its own for ever.
+    #[test]
+    fn who_inquires_and_is_overtaken_by_a_later_epoch_is_told() {
+        let earlier = Epoch::FIRST.next_of(Id::new(3), 4).unwrap();
+        let later = Epoch::FIRST.next_of(Id::new(4), 4).unwrap();
+        let mut second = ring(2, 4);
+        assert_eq!(effects_of(2, &mut second, inquires(3, earlier, &[1])), vec![]);
+        let overtaken = vec![says(3, Said::Outdated { epoch: later })];
+        assert_eq!(effects_of(2, &mut second, inquires(4, later, &[1])), overtaken);
+        // And so is who comes too late.
+        assert_eq!(effects_of(2, &mut second, inquires(3, earlier, &[1])), overtaken);
+    }
+
+    /// Whoever answered that it has the token may pass it on before all have been told of the crash.
+    #[test]
+    fn a_token_passes_by_whom_an_inquiry_names_dead_and_may_come_before_the_inquiry() {
+        let epoch = Epoch::FIRST.next_of(Id::new(3), 4).unwrap();
+        let token = Message::Token { epoch, entries: ZERO, towards: None };
+        let arrives = || Event::Receive { from: Id::new(3), message: token.clone() };
+        let passes = |to| Effect::Send { to: Id::new(to), message: token.clone() };
+        let mut asked = ring(1, 4);
+        assert_eq!(effects_of(1, &mut asked, inquires(3, epoch, &[2, 4])), vec![]);
+        assert_eq!(effects_of(1, &mut asked, arrives()), vec![Effect::Save(epoch), passes(3)]);
+
+        let mut not_asked = ring(1, 4);
+        assert_eq!(effects_of(1, &mut not_asked, Event::Notice(Notice::Suspect(Id::new(4)))), vec![]);
+        assert_eq!(effects_of(1, &mut not_asked, arrives()), vec![Effect::Save(epoch), passes(2)]);
+        let answers = Said::Answer { epoch, has_token: false, told: () };
+        assert_eq!(
+            effects_of(1, &mut not_asked, inquires(3, epoch, &[4])),
+            vec![Effect::Save(epoch), says(3, answers)]
+        );
     }
 }

@@ -22,8 +22,8 @@
 //!
 //! **Crashes** may take wants with them, and a token that was on its way towards somebody. So when the inquiry that
 //! follows every crash is over (`lost_token.rs`), everybody who wants to enter is told to ask again. And who inquires
-//! itself does not keep a token at rest: it could enter in an epoch that nobody else knows of yet, and crash, so that
-//! the next entry would have a smaller fence. It gives the token up, and makes another when all have answered.
+//! itself, with the token at rest, does not enter before the inquiry is over: it would be in an epoch that nobody else
+//! knows of yet, and should it crash, the next entry would have a smaller fence.
 
 use super::{Message, Phase, TokenRing};
 use crate::id::Id;
@@ -53,7 +53,7 @@ impl TokenRing {
         match self.phase {
             Phase::Released => effects.send(self.successor(), Message::Want { by }),
             Phase::ReleasedWithToken { .. } => self.go_on(effects),
-            Phase::Wanted | Phase::Held { .. } => {}
+            Phase::Wanted | Phase::WantedWithToken { .. } | Phase::Held { .. } => {}
         }
     }
 
@@ -64,9 +64,12 @@ impl TokenRing {
         self.asked = self.asked.into_iter().chain(by.filter(is_other)).max_by_key(distance);
     }
 
-    pub(super) fn forgo_if_it_rests(&mut self) {
-        if self.lets_rest() && self.successor() != self.me && self.succession.forgo_token() {
-            self.phase = Phase::Released;
+    /// Who has the token enters, unless its epoch is one that it has begun itself and has not been answered in.
+    pub(super) fn enter_if_known(&mut self, effects: &mut Effects<Self>) {
+        if let Phase::WantedWithToken { entries } = self.phase
+            && !self.succession.is_inquiring()
+        {
+            self.hold(entries, effects);
         }
     }
 
@@ -82,10 +85,10 @@ impl TokenRing {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Input, Mutex, Output};
+    use super::super::{Input, Mutex, Output, Said};
     use super::*;
     use crate::clock::{Epoch, Fence, Number};
-    use crate::process::{Effect, EffectOf, Event, effects_of};
+    use crate::process::{Effect, EffectOf, Event, Notice, effects_of};
     use crate::setting::test_setting;
     use alloc::vec;
 
@@ -191,5 +194,19 @@ mod tests {
         let mut without = TokenRing::new(&test_setting(&TokenRing::ENTRY, 2, 3, &[]));
         effects_of(2, &mut without, ENTER);
         assert_eq!(effects_of(2, &mut without, from(1, Message::AskAgain)), vec![]);
+    }
+
+    #[test]
+    fn who_inquires_with_the_token_at_rest_enters_when_all_know_its_epoch() {
+        let mut first = process(1, 3);
+        effects_of(1, &mut first, Event::Notice(Notice::Suspect(Id::new(3))));
+        let epoch = Epoch::FIRST.next_of(Id::new(1), 3).unwrap();
+        let inquires = Message::Lost(Said::Inquire { epoch, dead: vec![Id::new(3)] });
+        let begins = vec![Effect::Save(epoch), send(2, inquires)];
+        assert_eq!(effects_of(1, &mut first, Event::Notice(Notice::Leader(Id::new(1)))), begins);
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![]);
+        let answer = Message::Lost(Said::Answer { epoch, has_token: false, told: () });
+        let entered = Effect::Output(Output::Entered { fence: Fence::counted(epoch, Number::ZERO.next()) });
+        assert_eq!(effects_of(1, &mut first, from(2, answer)), vec![send(2, Message::AskAgain), entered]);
     }
 }
