@@ -249,6 +249,22 @@ fn mutual_exclusion_between_two_with_every_kind_of_fault() {
 }
 
 #[test]
+fn options_that_change_the_world() {
+    let crash = Bounds { crashes: 1, ..Bounds::default() };
+    for (algorithm, key, value) in [
+        ("token-ring", "acknowledged", "yes"),
+        ("token-ring", "rest", "yes"),
+        ("ricart-agrawala", "answer", "once"),
+        ("ricart-agrawala", "answer", "always"),
+    ] {
+        let options = vec![(key.into(), value.into())];
+        for goal in MUTEX_GOALS {
+            assert_same(algorithm, goal, &Exploration { options: options.clone(), ..within(2, crash) });
+        }
+    }
+}
+
+#[test]
 fn mutual_exclusion_in_sessions() {
     let none = Bounds::default();
     for bounds in [
