@@ -205,7 +205,7 @@ mod tests {
     }
 
     fn reply(highest: u64) -> Message {
-        Message::Reply { highest: Some(number(highest)), answers: None }
+        Message::Reply { highest: Some(number(highest)) }
     }
 
     /// A message of process 2 arrives.

@@ -372,8 +372,8 @@ fn goes_on_unless_inside(court: &mut Court) -> bool {
         }
     }
     court.say(format!(
-        "in {} runs with acknowledgements, whoever of {n} crashes at whatever moment: {goes_on} go on, {halts} come to a \
-         halt; {}",
+        "in {} runs with acknowledgements, whoever of {n} crashes at whatever moment: {goes_on} go on, {halts} come to \
+         a halt; {}",
         goes_on + halts,
         if as_expected { "just those in which it is inside" } else { "not just those in which it is inside" }
     ));

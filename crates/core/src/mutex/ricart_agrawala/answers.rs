@@ -177,7 +177,7 @@ mod tests {
     }
 
     fn reply(highest: u64, answers: u64) -> Message {
-        Message::Reply { highest: Some(number(highest)), answers: Some(number(answers)) }
+        Message::Granted { highest: Some(number(highest)), answers: number(answers) }
     }
 
     fn denied(highest: u64, answers: u64) -> Message {

@@ -86,8 +86,13 @@ pub enum Message {
     Reply {
         /// The highest number the sender has seen; none in the paper.
         highest: Option<Number>,
-        /// The number of the request, where it can be asked more than once.
-        answers: Option<Number>,
+    },
+    /// A reply that names the request, which can be asked more than once.
+    Granted {
+        /// The highest number the sender has seen; none in the paper.
+        highest: Option<Number>,
+        /// The number of the request.
+        answers: Number,
     },
     /// To who asked, from who goes first and lives.
     Denied {
@@ -102,7 +107,7 @@ impl process::Message for Message {
     fn kind(&self) -> &'static str {
         match self {
             Message::Request { .. } => "request",
-            Message::Reply { .. } => "reply",
+            Message::Reply { .. } | Message::Granted { .. } => "reply",
             Message::Denied { .. } => "denied",
         }
     }
@@ -110,7 +115,9 @@ impl process::Message for Message {
     fn number(&self) -> Option<u64> {
         match self {
             Message::Request { number } => Some(number.get()),
-            Message::Reply { highest, .. } | Message::Denied { highest, .. } => highest.map(Number::get),
+            Message::Reply { highest } | Message::Granted { highest, .. } | Message::Denied { highest, .. } => {
+                highest.map(Number::get)
+            }
         }
     }
 }
@@ -216,8 +223,11 @@ impl Process for RicartAgrawala {
             Event::Input(Input::Exit) => self.exit(effects),
             Event::Input(Input::Observe(number)) => self.clock.observe(number),
             Event::Receive { from, message: Message::Request { number } } => self.on_request(from, number, effects),
-            Event::Receive { from, message: Message::Reply { highest, answers } } => {
-                self.on_reply(from, highest, answers, effects);
+            Event::Receive { from, message: Message::Reply { highest } } => {
+                self.on_reply(from, highest, None, effects);
+            }
+            Event::Receive { from, message: Message::Granted { highest, answers } } => {
+                self.on_reply(from, highest, Some(answers), effects);
             }
             Event::Receive { from, message: Message::Denied { highest, answers } } => {
                 self.on_denied(from, highest, answers, effects);
@@ -321,7 +331,11 @@ impl RicartAgrawala {
     }
 
     fn reply(&self, to: Id) -> Message {
-        Message::Reply { highest: self.highest(), answers: self.last_request_of(to) }
+        let highest = self.highest();
+        match self.last_request_of(to) {
+            None => Message::Reply { highest },
+            Some(answers) => Message::Granted { highest, answers },
+        }
     }
 
     /// What messages tell of the clock.
@@ -361,7 +375,7 @@ mod tests {
     }
 
     fn reply(highest: u64) -> Message {
-        Message::Reply { highest: Some(number(highest)), answers: None }
+        Message::Reply { highest: Some(number(highest)) }
     }
 
     fn from(id: u32, message: Message) -> Event<RicartAgrawala> {
@@ -441,7 +455,7 @@ mod tests {
         assert_eq!(numbered.stamp(), number(30));
 
         let mut bare = RicartAgrawala::new(&test_setting(&RicartAgrawala::ENTRY, 1, 2, &[("replies", "bare")]));
-        let says_nothing = Message::Reply { highest: None, answers: None };
+        let says_nothing = Message::Reply { highest: None };
         assert_eq!(effects_of(1, &mut bare, from(2, request(3))), vec![send(2, says_nothing.clone())]);
         effects_of(1, &mut bare, ENTER);
         assert_eq!(effects_of(1, &mut bare, from(2, says_nothing)), vec![entered(4, 1)]);

@@ -97,7 +97,7 @@ mod tests {
     }
 
     fn token(entries: u64) -> Message {
-        Message::Token { epoch: Epoch::FIRST, entries: entries.try_into().unwrap(), towards: None }
+        Message::Token { epoch: Epoch::FIRST, entries: entries.try_into().unwrap() }
     }
 
     fn from(id: u32, message: Message) -> Event<TokenRing> {

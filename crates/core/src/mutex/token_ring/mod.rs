@@ -90,8 +90,17 @@ pub enum Message {
         epoch: Epoch,
         /// How many entries there have been so far in it.
         entries: Number,
-        /// Whom it is on its way to, where it rests.
-        towards: Option<Id>,
+    },
+    /// The token may be lost.
+    Lost(Said<()>),
+    /// It is your turn, and the token is on its way to somebody who has asked for it.
+    TokenTowards {
+        /// Of which epoch it is.
+        epoch: Epoch,
+        /// How many entries there have been so far in it.
+        entries: Number,
+        /// Where it is to rest.
+        towards: Id,
     },
     /// To the predecessor: the token is here.
     Acknowledge,
@@ -102,14 +111,12 @@ pub enum Message {
     },
     /// Crashes may have taken what was asked: who wants to enter asks again.
     AskAgain,
-    /// The token may be lost.
-    Lost(Said<()>),
 }
 
 impl process::Message for Message {
     fn kind(&self) -> &'static str {
         match self {
-            Message::Token { .. } => "token",
+            Message::Token { .. } | Message::TokenTowards { .. } => "token",
             Message::Acknowledge => "acknowledge",
             Message::Want { .. } => "want",
             Message::AskAgain => "ask-again",
@@ -119,7 +126,7 @@ impl process::Message for Message {
 
     fn number(&self) -> Option<u64> {
         match self {
-            Message::Token { entries, .. } => Some(entries.get()),
+            Message::Token { entries, .. } | Message::TokenTowards { entries, .. } => Some(entries.get()),
             Message::Want { by } => Some(by.number().into()),
             Message::Acknowledge | Message::AskAgain => None,
             Message::Lost(said) => said.number(),
@@ -233,9 +240,12 @@ impl Process for TokenRing {
             Event::Input(Input::Observe(_)) => {}
             Event::Input(Input::Enter) => self.enter(effects),
             Event::Input(Input::Exit) => self.exit(effects),
-            Event::Receive { from, message: Message::Token { epoch, entries, towards } } => {
+            Event::Receive { from, message: Message::Token { epoch, entries } } => {
                 self.acknowledge(from, effects);
-                self.on_token(from, epoch, entries, towards, effects);
+                self.on_token(from, epoch, entries, None, effects);
+            }
+            Event::Receive { from, message: Message::TokenTowards { epoch, entries, towards } } => {
+                self.on_token(from, epoch, entries, Some(towards), effects);
             }
             Event::Receive { from, message: Message::Acknowledge } => self.on_acknowledge(from, effects),
             Event::Receive { from, message: Message::Want { by } } => self.on_want(from, by, effects),
@@ -365,8 +375,12 @@ impl TokenRing {
             self.phase = Phase::ReleasedWithToken { entries };
         } else {
             self.phase = Phase::Released;
-            let towards = self.asked.take();
-            effects.send(successor, Message::Token { epoch: self.succession.epoch, entries, towards });
+            let epoch = self.succession.epoch;
+            let token = match self.asked.take() {
+                None => Message::Token { epoch, entries },
+                Some(towards) => Message::TokenTowards { epoch, entries, towards },
+            };
+            effects.send(successor, token);
             self.await_acknowledgement(successor, entries, effects);
         }
     }
@@ -389,7 +403,7 @@ mod tests {
     }
 
     fn token(entries: Number) -> Message {
-        Message::Token { epoch: Epoch::FIRST, entries, towards: None }
+        Message::Token { epoch: Epoch::FIRST, entries }
     }
 
     fn start(incarnation: u64) -> Event<TokenRing> {
@@ -468,7 +482,7 @@ mod tests {
     #[test]
     fn a_token_passes_by_whom_an_inquiry_names_dead_and_may_come_before_the_inquiry() {
         let epoch = Epoch::FIRST.next_of(Id::new(3), 4).unwrap();
-        let token = Message::Token { epoch, entries: ZERO, towards: None };
+        let token = Message::Token { epoch, entries: ZERO };
         let arrives = || Event::Receive { from: Id::new(3), message: token.clone() };
         let passes = |to| Effect::Send { to: Id::new(to), message: token.clone() };
         let mut asked = ring(1, 4);

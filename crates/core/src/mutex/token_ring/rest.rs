@@ -108,8 +108,8 @@ mod tests {
     }
 
     fn token(entries: u64, towards: u32) -> Message {
-        let towards = Some(Id::new(towards));
-        Message::Token { epoch: Epoch::FIRST, entries: entries.try_into().unwrap(), towards }
+        let (epoch, towards) = (Epoch::FIRST, Id::new(towards));
+        Message::TokenTowards { epoch, entries: entries.try_into().unwrap(), towards }
     }
 
     fn from(id: u32, message: Message) -> Event<TokenRing> {
