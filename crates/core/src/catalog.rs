@@ -89,6 +89,22 @@ impl Entry {
         });
         self.promises.contains(&property) && !forfeited
     }
+
+    /// The entry of the algorithm with these options, where nobody is told of crashes: some take other things for
+    /// granted, and some keep the network quiet.
+    #[must_use]
+    pub fn with(&self, options: &crate::setting::Options) -> Entry {
+        let mut entry = *self;
+        for option in self.options {
+            let Values::OneOf(choices) = option.values else { continue };
+            let chosen = |choice: &&Choice| options.choice_if_any(option.key) == Some(choice.name);
+            if let Some(choice) = choices.iter().find(chosen) {
+                entry.assumptions = choice.assumes.unwrap_or(entry.assumptions);
+                entry.restless &= !choice.quiet;
+            }
+        }
+        entry
+    }
 }
 
 /// How an algorithm survives crashes, where everybody is told of every crash and every return, after what was said
@@ -399,12 +415,16 @@ pub struct Choice {
     pub name: &'static str,
     /// What the algorithm does not promise any more with it.
     pub forfeits: &'static [Property],
+    /// What it takes for granted with it, where nobody is told of crashes, if that is something else than without.
+    pub assumes: Option<Assumptions>,
+    /// Whether no message flows with it while nobody wants anything, although some do without.
+    pub quiet: bool,
 }
 
 impl Choice {
     /// A word that takes no promise away.
     pub const fn plain(name: &'static str) -> Choice {
-        Choice { name, forfeits: &[] }
+        Choice { name, forfeits: &[], assumes: None, quiet: false }
     }
 }
 

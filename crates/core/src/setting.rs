@@ -128,9 +128,10 @@ impl Group {
     }
 
     /// The same group, in which crashes are survived like this, if at all.
-    #[must_use]
-    pub fn recovering(&self, recovering: Option<Recovering>) -> Arc<Group> {
-        Arc::new(Group { recovering, ..self.clone() })
+    pub fn recovering(&self, entry: &Entry, recovering: Option<Recovering>) -> Result<Arc<Group>, SettingError> {
+        let group = Group { recovering, ..self.clone() };
+        (entry.check)(&group).map_err(SettingError::Refused)?;
+        Ok(Arc::new(group))
     }
 
     /// The same group, in which entries are not counted.

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use quorate_core::catalog::{self, ENTRIES, Entry, Family, Formula, Property, Size, Values, Visitor};
+use quorate_core::catalog::{self, Assumptions, ENTRIES, Entry, Family, Formula, Property, Size, Values, Visitor};
 use quorate_core::clock::Fence;
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
@@ -163,6 +163,25 @@ fn a_choice_can_forfeit_a_promise() {
     assert!(!entry.promises(Property::RequestOrder, &with("bare")));
     assert!(entry.promises(Property::MutualExclusion, &with("bare")));
     assert!(!entry.promises(Property::Decided, &with("numbered")));
+}
+
+#[test]
+fn a_choice_can_take_something_else_for_granted_and_keep_the_network_quiet() {
+    let entry = entry("token-ring");
+    let with = |key, value| entry.with(&Options::new(entry, [(key, value)]).unwrap());
+    assert!(entry.restless && !entry.assumptions.synchronous && !entry.assumptions.fifo);
+    for default in [with("rest", "no"), with("acknowledged", "no")] {
+        assert_eq!((default.assumptions, default.restless), (entry.assumptions, true));
+    }
+    let acknowledged = with("acknowledged", "yes");
+    assert_eq!(acknowledged.assumptions, Assumptions { synchronous: true, ..entry.assumptions });
+    assert!(acknowledged.restless);
+    let resting = with("rest", "yes");
+    assert_eq!(resting.assumptions, Assumptions { fifo: true, ..entry.assumptions });
+    assert!(!resting.restless);
+    let entry = self::entry("ricart-agrawala");
+    let always = entry.with(&Options::new(entry, [("answer", "always")]).unwrap());
+    assert_eq!(always.assumptions, Assumptions { synchronous: true, crash_free: false, ..entry.assumptions });
 }
 
 #[test]

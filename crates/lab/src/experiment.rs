@@ -209,6 +209,7 @@ impl Experiment {
         A: Application<P>,
     {
         let group = self.group(entry)?;
+        let entry = &entry.with(&group.options);
         self.check()?;
         let plan = self.plan(entry, &group);
         let observer = Observer::new(self.n, &plan.watch, spectators.records);
@@ -224,7 +225,7 @@ impl Experiment {
         let options = Options::new(entry, given)?;
         let bound = self.bound.unwrap_or(self.delay.bound());
         let timing = if self.delay.is_bounded() { Timing::Synchronous } else { Timing::Asynchronous };
-        Ok(Group::new(entry, self.n, bound, timing, options)?.recovering(self.recovery))
+        Ok(Group::new(entry, self.n, bound, timing, options)?.recovering(entry, self.recovery)?)
     }
 
     fn plan(&self, entry: &Entry, group: &Group) -> Plan {

@@ -98,9 +98,10 @@ impl Plain<'_> {
     {
         let options = self.exploration.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options = Options::new(entry, options).expect("the options are right");
+        let entry = &if self.exploration.recovery.is_some() { *entry } else { entry.with(&options) };
         let group = Group::new(entry, self.exploration.n, self.exploration.delay_bound, self.timing(entry), options);
         let recovering = self.exploration.recovery.map(Recovering::with);
-        let group = group.map(|group| group.recovering(recovering));
+        let group = group.and_then(|group| group.recovering(entry, recovering));
         let rules = self.rules(entry);
         let company = Company {
             group: group.expect("the group is right"),
@@ -249,6 +250,22 @@ fn mutual_exclusion_between_two_with_every_kind_of_fault() {
                     }
                 }
             }
+        }
+    }
+}
+
+#[test]
+fn options_that_change_the_world() {
+    let crash = Bounds { crashes: 1, ..Bounds::default() };
+    for (algorithm, key, value) in [
+        ("token-ring", "acknowledged", "yes"),
+        ("token-ring", "rest", "yes"),
+        ("ricart-agrawala", "answer", "once"),
+        ("ricart-agrawala", "answer", "always"),
+    ] {
+        let options = vec![(key.into(), value.into())];
+        for goal in MUTEX_GOALS {
+            assert_same(algorithm, goal, &Exploration { options: options.clone(), ..within(2, crash) });
         }
     }
 }

@@ -113,7 +113,7 @@ impl Election for Bully {
             key: "answers",
             values: Values::OneOf(&[
                 Choice::plain("always"),
-                Choice { name: "idle", forfeits: &[Property::SingleLeader, Property::Decided] },
+                Choice { forfeits: &[Property::SingleLeader, Property::Decided], ..Choice::plain("idle") },
             ]),
             default: "always",
             meaning: "whether a process answers always, or only while it has no election of its own running",

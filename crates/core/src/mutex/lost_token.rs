@@ -83,13 +83,20 @@ impl<T, K> Succession<T, K> {
         !self.suspected.is_empty() && self.leader.is_none()
     }
 
-    /// The next process on the ring after `me` that is not suspected; `me`, if all others are.
+    /// The next process on the ring after `me` that is not suspected, nor named dead by who inquires; `me`, if all
+    /// others are.
     pub(super) fn next_living(&self, me: Id, n: u32) -> Id {
+        let is_named = |id| self.asked.as_ref().is_some_and(|asked| asked.dead.contains(id));
         let mut next = me.successor(n);
-        while next != me && self.suspected.contains(next) {
+        while next != me && (self.suspected.contains(next) || is_named(next)) {
             next = next.successor(n);
         }
         next
+    }
+
+    /// Whether it inquires, and not all have answered.
+    pub(super) fn is_inquiring(&self) -> bool {
+        self.inquiry.is_some()
     }
 }
 
@@ -162,6 +169,8 @@ pub(super) trait TokenKeeper: Process {
     fn say(said: Said<Self::Told>) -> Self::Message;
     /// Nobody has the token: it is made anew, knowing what everybody has told.
     fn make_token(&mut self, told: Vec<(Id, Self::Told)>, effects: &mut Effects<Self>);
+    /// There is one token again, and everybody who lives has been told of the crashes so far.
+    fn settled(&mut self, _: &mut Effects<Self>) {}
 
     fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
         let (me, _) = self.identity();
@@ -282,7 +291,12 @@ pub(super) trait TokenKeeper: Process {
             return effects.send(from, Self::say(Said::Outdated { epoch: latest }));
         }
         let dead = dead.iter().copied().filter(|id| id.number() <= n).collect();
-        succession.asked = Some(Asked { by: from, epoch, dead, keep });
+        if let Some(earlier) = succession.asked.replace(Asked { by: from, epoch, dead, keep })
+            && earlier.by != from
+        {
+            // It would wait for an answer for ever, should the later one die before it has had its own.
+            effects.send(earlier.by, Self::say(Said::Outdated { epoch }));
+        }
         self.answer_if_told(effects);
     }
 
@@ -319,8 +333,9 @@ pub(super) trait TokenKeeper: Process {
         match found.len() {
             0 => self.make_token(told, effects),
             1 => {}
-            _ => self.inquire(found.iter().next(), effects),
+            _ => return self.inquire(found.iter().next(), effects),
         }
+        self.settled(effects);
     }
 
     fn on_outdated(&mut self, epoch: Epoch, effects: &mut Effects<Self>) {

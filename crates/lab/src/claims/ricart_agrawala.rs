@@ -1,6 +1,7 @@
 //! Ricart and Agrawala's algorithm, and its refinements.
 
 use quorate_core::clock::Number;
+use quorate_core::setting::Timing;
 use quorate_core::trace::{Record, What};
 
 use super::costs::{Meter, SIZES, agrees, asks};
@@ -97,10 +98,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         documents: "D",
         statement: "It survives crashes if every request is answered, by a grant or a denial, and asked again until \
                     there is an answer or the peer is taken for dead.",
-        judge: |court| {
-            court.breaks(ME, &without(explored(3, 1), &[3]), Goal::DeadlockFreedom);
-            Verdict::NotYet("a process that is not let in yet is not answered".into())
-        },
+        judge: silence_means_death,
     },
     Claim {
         id: "R9",
@@ -194,6 +192,25 @@ fn in_order(court: &mut Court) -> Verdict {
         "replies and the messages of the applications carry the clock, not only requests",
         with,
         twice_bare && stampless,
+    )
+}
+
+/// Whether it goes on without who has crashed, where every request is answered at once.
+fn silence_means_death(court: &mut Court) -> Verdict {
+    let crash = Exploration { bounds: Bounds { crashes: 1, ..Bounds::default() }, ..explored(3, 1) };
+    let answered = |exploration: &Exploration, how| with_option(exploration.clone(), "answer", how);
+    let once = !court.breaks(ME, &answered(&crash, "once"), Goal::DeadlockFreedom);
+    court.say("who has denied may crash before it grants; so who was denied goes on asking:");
+    let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::StarvationFreedom, Goal::Fencing];
+    let always = court.holds(ME, &answered(&crash, "always"), &goals);
+    let blocked = court.breaks(ME, &crash, Goal::DeadlockFreedom);
+    let bounds = Bounds { timeouts: Some(2), ..Bounds::default() };
+    let late = Exploration { timing: Some(Timing::Asynchronous), bounds, ..explored(2, 1) };
+    let unbounded = !court.breaks(ME, &answered(&late, "always"), Goal::MutualExclusion);
+    Verdict::only_if(
+        "who was denied goes on asking until it is granted, and messages take no longer than a known time",
+        blocked && always,
+        once && unbounded,
     )
 }
 

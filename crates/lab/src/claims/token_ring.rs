@@ -1,10 +1,11 @@
 //! The token ring.
 
+use quorate_core::setting::Timing;
 use quorate_core::trace::{Record, What};
 
 use super::costs::{Meter, agrees, asking};
 use super::court::{Run, delta, experiment, explored, number, p};
-use super::order::{keeps_order, with_pokes, without};
+use super::order::{keeps_order, with_option, with_pokes, without};
 use super::ricart_agrawala::recovers;
 use super::{Claim, Court, Verdict};
 use crate::application::{ClientPlan, Workload};
@@ -166,10 +167,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         id: "T9",
         documents: "D",
         statement: "Acknowledging the token shows a dead successor, which is then dropped from the ring.",
-        judge: |court| {
-            court.breaks(ME, &without(explored(3, 1), &[3]), Goal::DeadlockFreedom);
-            Verdict::NotYet("nobody acknowledges the token".into())
-        },
+        judge: skips_the_dead,
     },
     Claim {
         id: "T9b",
@@ -328,6 +326,60 @@ fn flows(court: &mut Court) -> Verdict {
     Verdict::of(idle > 0 && inside == 0 && per_use.windows(2).all(|pair| pair[1] > 5.0 * pair[0]))
 }
 
+/// Whether the ring goes on without who has crashed, where tokens are acknowledged.
+fn skips_the_dead(court: &mut Court) -> Verdict {
+    let acknowledged = |exploration| with_option(exploration, "acknowledged", "yes");
+    let crash = Exploration { bounds: Bounds { crashes: 1, ..Bounds::default() }, ..explored(3, 1) };
+    let kept = !court.breaks(ME, &acknowledged(crash.clone()), Goal::DeadlockFreedom);
+    let one_token = court.holds(ME, &acknowledged(crash), &[Goal::MutualExclusion, Goal::Fencing]);
+    let (mut blocked, mut skipped) = (true, true);
+    for dead in [&[2][..], &[3], &[4], &[2, 3], &[2, 4]] {
+        let without_them = without(explored(4, 1), dead);
+        blocked &= court.breaks(ME, &without_them, Goal::DeadlockFreedom);
+        skipped &= court.holds(ME, &acknowledged(without_them), &SAFE_AND_LIVE);
+    }
+    let late = Exploration { timing: Some(Timing::Asynchronous), ..explored(3, 1) };
+    let unbounded = !court.breaks(ME, &acknowledged(late), Goal::MutualExclusion);
+    let outside = goes_on_unless_inside(court);
+    Verdict::only_if(
+        "the successor dies without the token, and messages take no longer than a known time",
+        blocked && skipped && one_token && outside,
+        kept && unbounded,
+    )
+}
+
+/// Whether the ring comes to a halt exactly if who crashes is inside, where tokens are acknowledged.
+fn goes_on_unless_inside(court: &mut Court) -> bool {
+    let (n, entries) = (4, 100);
+    let (mut halts, mut goes_on, mut as_expected) = (0, 0, true);
+    for id in 1..=n {
+        for third in 0..24 {
+            let at = delta(f64::from(third) / 3.0);
+            let crash = Experiment {
+                faults: vec![Fault::Crash(p(id), at)],
+                clients: ClientPlan { entries, ..ClientPlan::default() },
+                options: vec![("acknowledged".into(), "yes".into())],
+                ..experiment(n)
+            };
+            let run = court.run(ME, &crash);
+            let mine = run.records.iter().filter(|record| record.process == p(id));
+            let last = mine.filter(|record| matches!(record.what, What::Entered { .. } | What::Exited)).last();
+            let is_inside = last.is_some_and(|record| matches!(record.what, What::Entered { .. }));
+            // What the dead had asked for is not served.
+            let is_done = run.report.outcome.costs.entries + 1 >= entries;
+            as_expected &= is_done != is_inside;
+            *if is_done { &mut goes_on } else { &mut halts } += 1;
+        }
+    }
+    court.say(format!(
+        "in {} runs with acknowledgements, whoever of {n} crashes at whatever moment: {goes_on} go on, {halts} come to \
+         a halt; {}",
+        goes_on + halts,
+        if as_expected { "just those in which it is inside" } else { "not just those in which it is inside" }
+    ));
+    as_expected && goes_on > 0 && halts > 0
+}
+
 /// What the others see of a holder that has crashed, and of one that pauses.
 fn dead_or_slow(court: &mut Court) -> Verdict {
     let (n, until) = (3, delta(50.0));
@@ -347,8 +399,8 @@ fn dead_or_slow(court: &mut Court) -> Verdict {
         bounds: Bounds { crashes: 1, ..Bounds::default() },
         ..explored(3, 1)
     };
-    let bounded = court.holds("heartbeat", &crash(quorate_core::setting::Timing::Synchronous), &detector);
-    let unbounded = court.breaks("heartbeat", &crash(quorate_core::setting::Timing::Asynchronous), Goal::Accuracy);
+    let bounded = court.holds("heartbeat", &crash(Timing::Synchronous), &detector);
+    let unbounded = court.breaks("heartbeat", &crash(Timing::Asynchronous), Goal::Accuracy);
     match (same && unbounded, bounded) {
         (true, true) => {
             Verdict::Conditional("messages have no known bound on their delay: with one, heartbeats tell".into())

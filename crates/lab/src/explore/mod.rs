@@ -235,7 +235,7 @@ impl Exploration {
 
     fn run_entry<P, A>(
         &self,
-        entry: &'static Entry,
+        entry: &Entry,
         create: Create<P>,
         progress: &mut dyn FnMut(Progress),
     ) -> Result<Findings, ExplorationError>
@@ -244,6 +244,7 @@ impl Exploration {
         A: Free<P>,
     {
         let goals = self.goals(entry)?;
+        let entry = &self.as_chosen(entry)?;
         self.check(entry, &goals)?;
         let group = self.group(entry)?;
         let rules = self.rules(entry, &goals);
@@ -311,7 +312,7 @@ impl Exploration {
 
     fn findings<P: Process, A>(
         &self,
-        entry: &'static Entry,
+        entry: &Entry,
         group: &Group,
         rules: &Rules,
         machine: &Machine<P, A>,
@@ -374,11 +375,21 @@ impl Exploration {
         Ok(asked)
     }
 
-    fn group(&self, entry: &Entry) -> Result<Arc<Group>, ExplorationError> {
+    fn options(&self, entry: &Entry) -> Result<Options, ExplorationError> {
         let given = self.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let options = Options::new(entry, given)?;
+        Ok(Options::new(entry, given)?)
+    }
+
+    /// The entry as the options make it.
+    fn as_chosen(&self, entry: &Entry) -> Result<Entry, ExplorationError> {
+        let options = self.options(entry)?;
+        Ok(if self.recovery.is_some() { *entry } else { entry.with(&options) })
+    }
+
+    fn group(&self, entry: &Entry) -> Result<Arc<Group>, ExplorationError> {
+        let options = self.options(entry)?;
         let group = Group::new(entry, self.n, self.delay_bound, self.timing(entry), options)?;
-        let group = group.recovering(self.recovery.map(Recovering::with));
+        let group = group.recovering(entry, self.recovery.map(Recovering::with))?;
         Ok(if self.times == Times::Endless { group.uncounted() } else { group })
     }
 

@@ -150,7 +150,7 @@ impl Scenario {
         recovery::run(subject, self.header.recovery.is_some(), Play(self, entry))
     }
 
-    fn play_entry<P, A>(&self, entry: &'static Entry, create: Create<P>) -> Result<Played, ScenarioError>
+    fn play_entry<P, A>(&self, entry: &Entry, create: Create<P>) -> Result<Played, ScenarioError>
     where
         P: Process<Input: Recorded, Output: Recorded>,
         A: Free<P>,
@@ -159,12 +159,15 @@ impl Scenario {
         header.check(entry)?;
         let given = header.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let options = Options::new(entry, given).map_err(|error| ScenarioError::of_header(error.to_string()))?;
+        let entry = &if header.recovery.is_some() { *entry } else { entry.with(&options) };
         let (timing, bound) = (header.timing_of(entry), header.delay_bound.unwrap_or(1));
         let group = Group::new(entry, header.n, bound, timing, options)
             .map_err(|error| ScenarioError::of_header(error.to_string()))?;
         let uncounted = header.entries_each == Some(Times::Endless);
         let group = if uncounted { group.uncounted() } else { group };
-        let group = group.recovering(header.recovery.map(Recovering::with));
+        let group = group
+            .recovering(entry, header.recovery.map(Recovering::with))
+            .map_err(|error| ScenarioError::of_header(error.to_string()))?;
         let said = self.rules(entry);
         let with_resource = self.has_resource();
         let company = Company { group: group.clone(), create, timed: said.delay_bound.is_some(), with_resource };

@@ -182,7 +182,7 @@ impl Mutex for MaekawaDeadlockFree {
                 key: "votes",
                 values: Values::OneOf(&[
                     Choice::plain("recalled"),
-                    Choice { name: "kept", forfeits: &[Property::Progress] },
+                    Choice { forfeits: &[Property::Progress], ..Choice::plain("kept") },
                 ]),
                 default: "recalled",
                 meaning: "whether a vote given to a later request is asked back, or requests are only queued by time",

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use quorate_core::catalog::Entry;
 use quorate_core::id::Id;
-use quorate_core::setting::Timing;
+use quorate_core::setting::{Options, Timing};
 
 use crate::command::parse;
 use crate::explore::Exploration;
@@ -165,6 +165,8 @@ pub struct Arguments {
 impl Arguments {
     /// What was asked for, but changes nothing, in words.
     pub fn without_effect(&self, entry: &Entry) -> Vec<String> {
+        let given = self.option.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let entry = Options::new(entry, given).map_or(*entry, |options| entry.with(&options));
         let assumed = if entry.assumptions.synchronous { Timing::Synchronous } else { Timing::Asynchronous };
         let timed = self.timing.unwrap_or(assumed) == Timing::Synchronous;
         let without_effect = [

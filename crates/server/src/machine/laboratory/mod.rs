@@ -191,7 +191,7 @@ const COUNT_FROM: OptionSpec = OptionSpec {
     key: "count-from",
     values: Values::OneOf(&[
         Choice::plain("asking"),
-        Choice { name: "answer", forfeits: &[Property::MutualExclusion, Property::Fencing] },
+        Choice { forfeits: &[Property::MutualExclusion, Property::Fencing], ..Choice::plain("answer") },
     ]),
     default: "asking",
     meaning: "from when a client counts the time of its session",
@@ -200,8 +200,11 @@ const RESOURCE: OptionSpec = OptionSpec {
     key: "resource",
     values: Values::OneOf(&[
         Choice::plain("absent"),
-        Choice { name: "trusting", forfeits: &[Property::MutualExclusion, Property::Progress, Property::Fencing] },
-        Choice { name: "checking", forfeits: &[Property::MutualExclusion, Property::Progress] },
+        Choice {
+            forfeits: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
+            ..Choice::plain("trusting")
+        },
+        Choice { forfeits: &[Property::MutualExclusion, Property::Progress], ..Choice::plain("checking") },
     ]),
     default: "absent",
     meaning: "whether entries are writes that a resource accepts, and whether it checks their fences",

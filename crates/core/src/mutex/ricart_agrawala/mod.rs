@@ -21,22 +21,25 @@
 //! two requests go first, against its own pseudocode: `first=later`. Then two can be inside.)
 //!
 //! **Crashes**, if everybody is told of them: the dead are taken to have granted everything, and asked no more. Who
-//! comes back has forgotten what it was asked, so whoever waits asks it again.
+//! comes back has forgotten what it was asked, so whoever waits asks it again. Not told of them, but where messages
+//! take no longer than a known time, `answer=always` tells the dead from those who do not grant yet; how is in
+//! `answers.rs`.
 //!
 //! **Fence**: the request's own timestamp. Everybody who granted it has seen it, so every later request is larger, and
 //! entries follow timestamps, over any number of crashes: a request enters after all the living have seen it, and who
 //! comes back goes on with numbers larger than any it has used.
 
-use core::convert::Infallible;
+mod answers;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
-use crate::catalog::{Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
+use crate::catalog::{Assumptions, Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
 use crate::clock::{Fence, LamportClock, Number, Timestamp};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
+use answers::Answers;
 
 /// A process of Ricart and Agrawala's algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -53,6 +56,8 @@ pub struct RicartAgrawala {
     deferred: IdSet,
     /// Who is taken to have granted everything.
     suspected: IdSet,
+    /// What is known of requests and answers, where every request is answered at once.
+    answers: Option<Answers>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -62,7 +67,14 @@ enum Phase {
     Held { request: Timestamp },
 }
 
-/// What processes say: *may I?* and *you may*.
+/// Why a process wakes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// All who live have answered by now.
+    Answers,
+}
+
+/// What processes say: *may I?* and *you may*; and *not yet*, where every request is answered at once.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum Message {
     /// From who wants to enter, to everybody.
@@ -75,20 +87,37 @@ pub enum Message {
         /// The highest number the sender has seen; none in the paper.
         highest: Option<Number>,
     },
+    /// A reply that names the request, which can be asked more than once.
+    Granted {
+        /// The highest number the sender has seen; none in the paper.
+        highest: Option<Number>,
+        /// The number of the request.
+        answers: Number,
+    },
+    /// To who asked, from who goes first and lives.
+    Denied {
+        /// The highest number the sender has seen; none in the paper.
+        highest: Option<Number>,
+        /// The number of the request.
+        answers: Number,
+    },
 }
 
 impl process::Message for Message {
     fn kind(&self) -> &'static str {
         match self {
             Message::Request { .. } => "request",
-            Message::Reply { .. } => "reply",
+            Message::Reply { .. } | Message::Granted { .. } => "reply",
+            Message::Denied { .. } => "denied",
         }
     }
 
     fn number(&self) -> Option<u64> {
         match self {
             Message::Request { number } => Some(number.get()),
-            Message::Reply { highest } => highest.map(Number::get),
+            Message::Reply { highest } | Message::Granted { highest, .. } | Message::Denied { highest, .. } => {
+                highest.map(Number::get)
+            }
         }
     }
 }
@@ -114,7 +143,7 @@ impl Mutex for RicartAgrawala {
                 key: "replies",
                 values: Values::OneOf(&[
                     Choice::plain("numbered"),
-                    Choice { name: "bare", forfeits: &[Property::RequestOrder] },
+                    Choice { forfeits: &[Property::RequestOrder], ..Choice::plain("bare") },
                 ]),
                 default: "numbered",
                 meaning: "whether replies carry the highest number seen, or nothing, as in the paper",
@@ -124,17 +153,34 @@ impl Mutex for RicartAgrawala {
                 values: Values::OneOf(&[
                     Choice::plain("earlier"),
                     Choice {
-                        name: "later",
                         forfeits: &[
                             Property::MutualExclusion,
                             Property::Progress,
                             Property::RequestOrder,
                             Property::Fencing,
                         ],
+                        ..Choice::plain("later")
                     },
                 ]),
                 default: "earlier",
                 meaning: "which of two requests is let go first: the later one, as in the prose of a lecture, is wrong",
+            },
+            OptionSpec {
+                key: "answer",
+                values: Values::OneOf(&[
+                    Choice::plain("grant"),
+                    Choice {
+                        assumes: Some(Assumptions { synchronous: true, ..Assumptions::RELIABLE }),
+                        ..Choice::plain("once")
+                    },
+                    Choice {
+                        assumes: Some(Assumptions { synchronous: true, crash_free: false, ..Assumptions::RELIABLE }),
+                        ..Choice::plain("always")
+                    },
+                ]),
+                default: "grant",
+                meaning: "whether who does not grant yet says so, and who stays silent is taken for dead; until there \
+                          is one answer, or as long as a grant is missing",
             },
         ],
         ..Entry::new("ricart-agrawala", Family::Mutex)
@@ -150,6 +196,7 @@ impl Mutex for RicartAgrawala {
             phase: Phase::Released,
             deferred: IdSet::new(),
             suspected: IdSet::new(),
+            answers: Answers::new(setting),
         }
     }
 
@@ -162,7 +209,7 @@ impl Process for RicartAgrawala {
     type Message = Message;
     type Input = Input;
     type Output = Output;
-    type Timer = Infallible;
+    type Timer = Timer;
     type Stable = Number;
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
@@ -176,8 +223,16 @@ impl Process for RicartAgrawala {
             Event::Input(Input::Exit) => self.exit(effects),
             Event::Input(Input::Observe(number)) => self.clock.observe(number),
             Event::Receive { from, message: Message::Request { number } } => self.on_request(from, number, effects),
-            Event::Receive { from, message: Message::Reply { highest } } => self.on_reply(from, highest, effects),
-            Event::Timeout(never) => match never {},
+            Event::Receive { from, message: Message::Reply { highest } } => {
+                self.on_reply(from, highest, None, effects);
+            }
+            Event::Receive { from, message: Message::Granted { highest, answers } } => {
+                self.on_reply(from, highest, Some(answers), effects);
+            }
+            Event::Receive { from, message: Message::Denied { highest, answers } } => {
+                self.on_denied(from, highest, answers, effects);
+            }
+            Event::Timeout(Timer::Answers) => self.on_answers_late(effects),
         }
         if let Some(number) = self.clock.begun_since(before) {
             effects.save_before(since, number);
@@ -196,6 +251,7 @@ impl RicartAgrawala {
         let request = Timestamp::new(self.clock.tick(), self.me);
         let asked: IdSet = self.me.others(self.n).filter(|&other| !self.suspected.contains(other)).collect();
         effects.multicast(asked.iter(), &Message::Request { number: request.number });
+        self.await_answers(&asked, effects);
         self.phase = Phase::Wanted { request, missing: asked };
         self.enter_if_granted(effects);
     }
@@ -204,33 +260,42 @@ impl RicartAgrawala {
         let Phase::Held { .. } = self.phase else { return effects.misused(NOT_INSIDE) };
         self.phase = Phase::Released;
         effects.output(Output::Exited);
-        let reply = self.reply();
-        effects.multicast(self.deferred.take().iter(), &reply);
+        for id in self.deferred.take().iter() {
+            effects.send(id, self.reply(id));
+        }
     }
 
     fn on_request(&mut self, from: Id, number: Number, effects: &mut Effects<Self>) {
         self.clock.observe(number);
+        if self.is_outdated(from, number) {
+            return;
+        }
         let ahead = match self.phase {
             Phase::Released => false,
             Phase::Wanted { request, .. } => (request < Timestamp::new(number, from)) != self.later_first,
             Phase::Held { .. } => true,
         };
         if !ahead {
-            effects.send(from, self.reply());
-        } else if !self.deferred.insert(from) {
+            effects.send(from, self.reply(from));
+        } else if !self.deferred.insert(from) && self.answers.is_none() {
             effects.unexpected(from, "a second request before the first was answered");
+        } else {
+            self.deny(from, number, effects);
         }
     }
 
-    fn on_reply(&mut self, from: Id, highest: Option<Number>, effects: &mut Effects<Self>) {
+    fn on_reply(&mut self, from: Id, highest: Option<Number>, answers: Option<Number>, effects: &mut Effects<Self>) {
         self.clock.observe(highest.unwrap_or_default());
+        self.heard(from, answers);
         let awaited = match &mut self.phase {
-            Phase::Wanted { missing, .. } => missing.remove(from),
-            Phase::Released | Phase::Held { .. } => false,
+            Phase::Wanted { request, missing } if self.answers.is_none() || answers == Some(request.number) => {
+                missing.remove(from)
+            }
+            Phase::Released | Phase::Wanted { .. } | Phase::Held { .. } => false,
         };
         if awaited {
             self.enter_if_granted(effects);
-        } else {
+        } else if self.answers.is_none() {
             effects.unexpected(from, "a reply that nobody waits for");
         }
     }
@@ -240,6 +305,7 @@ impl RicartAgrawala {
             && missing.is_empty()
         {
             self.phase = Phase::Held { request };
+            self.await_no_more(effects);
             effects.output(Output::Entered { fence: Fence::stamped(request) });
         }
     }
@@ -264,8 +330,17 @@ impl RicartAgrawala {
         }
     }
 
-    fn reply(&self) -> Message {
-        Message::Reply { highest: (!self.bare).then(|| self.clock.now()) }
+    fn reply(&self, to: Id) -> Message {
+        let highest = self.highest();
+        match self.last_request_of(to) {
+            None => Message::Reply { highest },
+            Some(answers) => Message::Granted { highest, answers },
+        }
+    }
+
+    /// What messages tell of the clock.
+    fn highest(&self) -> Option<Number> {
+        (!self.bare).then(|| self.clock.now())
     }
 }
 

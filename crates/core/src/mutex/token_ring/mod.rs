@@ -1,0 +1,553 @@
+//! The token ring: a token goes round, and who has it may enter.
+//!
+//! The processes form a ring, 1, 2, … n, 1. Process 1 starts with the token. Who gets the token and wants to enter,
+//! enters and passes it on when it leaves; who does not want to enter passes it on at once. Nobody enters twice with
+//! the same visit of the token.
+//!
+//! *Source*: G. Le Lann, "Distributed systems: towards a formal approach", IFIP Congress, 1977.
+//!
+//! **Assumes** that every message arrives once, and that nobody crashes. There is only one message, so order means
+//! nothing.
+//!
+//! **Costs** messages all the time, also when nobody wants to enter. An entry waits for the token, 0 to n messages
+//! away; from an exit to the next entry it takes 1 to n. With `rest=yes` the token stays where it is until somebody
+//! asks for it: how, and what that costs, is in `rest.rs`.
+//!
+//! **Safe**: there is one token. **Live**: it passes everybody in turn. **Not in order**: the ring decides who is next,
+//! not who asked first.
+//!
+//! **Crashes**: told of them, and with an [election](crate::stack::Elected) beside it, the ring closes around the dead,
+//! and a token that is lost is made anew, in a new epoch; how is in `lost_token.rs`. Not told of them, but where
+//! messages take no longer than a known time, `acknowledged=yes` skips a dead successor; how is in `acknowledged.rs`.
+//!
+//! **Fence**: the token counts the entries, and who enters has the token and adds one. A new token counts anew, in a
+//! later epoch than any before that somebody alive knows of.
+
+mod acknowledged;
+mod rest;
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use super::lost_token::{Said, Succession, TokenKeeper};
+use super::{ALREADY_ENTERING, Input, Led, Mutex, NOT_INSIDE, Output};
+use crate::catalog::{Assumptions, Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
+use crate::clock::{Counting, Epoch, Fence, Number};
+use crate::id::Id;
+use crate::process::{self, Effects, Event, Notice, Process, Ticks};
+use crate::setting::Setting;
+use acknowledged::Pass;
+
+/// A process of the token ring.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TokenRing {
+    me: Id,
+    n: u32,
+    counting: Counting,
+    phase: Phase,
+    succession: Succession<(), Token>,
+    /// How long one waits for an acknowledgement, if tokens are acknowledged.
+    patience: Option<Ticks>,
+    /// The last token that was passed on, if it is not acknowledged yet.
+    unacknowledged: Option<Pass>,
+    /// Whether a token that nobody asks for stays where it is.
+    rests: bool,
+    /// Who has asked for the token since it was here last; of several the last one on its way.
+    asked: Option<Id>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Phase {
+    Released,
+    /// Nobody is there to pass the token to, or nobody has asked for it, or the last one is not acknowledged yet.
+    ReleasedWithToken(Token),
+    Wanted,
+    /// The token has rested here, and its epoch is not known to others yet.
+    WantedWithToken(Token),
+    Held(Token),
+}
+
+/// The right to enter.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub(super) struct Token {
+    /// How many entries there have been so far in its epoch.
+    entries: Number,
+    /// Who last answered for it, when it was thought to be lost.
+    name: Option<Id>,
+}
+
+/// Why a process wakes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Timer {
+    /// The acknowledgement of a token takes too long: its receiver must have crashed.
+    Acknowledgement,
+}
+
+/// What processes say: as long as nobody crashes, and with no option, only *it is your turn*, each to its successor.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub enum Message {
+    /// It is your turn.
+    Token {
+        /// Of which epoch it is.
+        epoch: Epoch,
+        /// How many entries there have been so far in it.
+        entries: Number,
+    },
+    /// The token may be lost.
+    Lost(Said<()>),
+    /// It is your turn, and there is more to say of the token.
+    MarkedToken {
+        /// Of which epoch it is.
+        epoch: Epoch,
+        /// How many entries there have been so far in it.
+        entries: Number,
+        /// Who last answered for it, when it was thought to be lost.
+        name: Option<Id>,
+        /// Where it is to rest.
+        towards: Option<Id>,
+    },
+    /// To the predecessor: the token is here.
+    Acknowledge,
+    /// Somebody asks for the token. Each tells its successor, until it comes to who has the token or asks as well.
+    Want {
+        /// Who asks.
+        by: Id,
+    },
+    /// Crashes may have taken what was asked: who wants to enter asks again.
+    AskAgain,
+}
+
+impl process::Message for Message {
+    fn kind(&self) -> &'static str {
+        match self {
+            Message::Token { .. } | Message::MarkedToken { .. } => "token",
+            Message::Acknowledge => "acknowledge",
+            Message::Want { .. } => "want",
+            Message::AskAgain => "ask-again",
+            Message::Lost(said) => said.kind(),
+        }
+    }
+
+    fn number(&self) -> Option<u64> {
+        match self {
+            Message::Token { entries, .. } | Message::MarkedToken { entries, .. } => Some(entries.get()),
+            Message::Want { by } => Some(by.number().into()),
+            Message::Acknowledge | Message::AskAgain => None,
+            Message::Lost(said) => said.number(),
+        }
+    }
+}
+
+impl Mutex for TokenRing {
+    const ENTRY: Entry = Entry {
+        summary: "a token goes round, and who has it may enter",
+        paper: "G. Le Lann, IFIP Congress, 1977",
+        promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
+        recovery: Some(Recovery {
+            elects: true,
+            ..Recovery::new(
+                "the dead are skipped; who is elected asks for the token, and makes another if nobody has it",
+            )
+        }),
+        published: &[
+            Published::vaguely(Measure::Messages, "A, C, E", "1 to ∞"),
+            Published::exactly(Measure::MessagesToExit, "A, E", "1", |_| 1.0),
+            Published::exactly(Measure::MessagesToExit, "B", "(N+1)/2", |size| (size.n + 1.0) / 2.0),
+            Published::exactly(Measure::ClientDelay, "A, B", "N/2 on average", |size| size.n / 2.0),
+            Published::between(Measure::ClientDelay, "E", "0 to N", |_| 0.0, |size| size.n),
+            Published::vaguely(Measure::ClientDelay, "A", "N−1 at worst"),
+            Published::exactly(Measure::ExitDelay, "B", "0", |_| 0.0),
+            Published::exactly(Measure::ExitDelay, "A", "1", |_| 1.0),
+            Published::exactly(Measure::SyncDelay, "A", "N/2 on average", |size| size.n / 2.0),
+            Published::exactly(Measure::SyncDelay, "B", "(N+1)/2", |size| (size.n + 1.0) / 2.0),
+            Published::between(Measure::SyncDelay, "E", "1 to N", |_| 1.0, |size| size.n),
+        ],
+        options: &[
+            OptionSpec {
+                key: "acknowledged",
+                values: Values::OneOf(&[
+                    Choice::plain("no"),
+                    Choice {
+                        assumes: Some(Assumptions { synchronous: true, ..Assumptions::RELIABLE }),
+                        ..Choice::plain("yes")
+                    },
+                ]),
+                default: "no",
+                meaning: "whether a successor that does not acknowledge the token in time is skipped from then on; one \
+                          that dies with the token takes it along",
+            },
+            OptionSpec {
+                key: "rest",
+                values: Values::OneOf(&[
+                    Choice::plain("no"),
+                    Choice {
+                        assumes: Some(Assumptions { fifo: true, ..Assumptions::RELIABLE }),
+                        quiet: true,
+                        ..Choice::plain("yes")
+                    },
+                ]),
+                default: "no",
+                meaning: "whether a token that nobody asks for stays where it is: no message while nobody wants to \
+                          enter, but who is alone waits for n−1 of them on average, not n/2",
+            },
+        ],
+        restless: true,
+        finite: true,
+        check: |group| {
+            let is_chosen = |key| group.options.choice(key) == "yes";
+            if is_chosen("acknowledged") && group.recovering.is_some() {
+                Err("option acknowledged = yes: where everybody is told of crashes nobody has to find out, and a crash \
+                     may take the acknowledgement and not the token; leave one of them out"
+                    .into())
+            } else if is_chosen("acknowledged") && is_chosen("rest") {
+                Err("option acknowledged = yes: only tokens are acknowledged, and with rest = yes somebody who has \
+                     crashed may have been asked for one; leave one of them out"
+                    .into())
+            } else {
+                Ok(())
+            }
+        },
+        ..Entry::new("token-ring", Family::Mutex)
+    };
+
+    fn new(setting: &Setting) -> Self {
+        TokenRing {
+            me: setting.me,
+            n: setting.n(),
+            counting: setting.group.counting,
+            phase: Phase::Released,
+            succession: Succession::default(),
+            patience: acknowledged::patience(setting),
+            unacknowledged: None,
+            rests: setting.group.options.choice("rest") == "yes",
+            asked: None,
+        }
+    }
+}
+
+impl Led for TokenRing {
+    fn misses_leader(&self) -> bool {
+        self.succession.misses_leader()
+    }
+}
+
+impl Process for TokenRing {
+    type Message = Message;
+    type Input = Input;
+    type Output = Output;
+    type Timer = Timer;
+    type Stable = Epoch;
+
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        match event {
+            Event::Start { incarnation, saved } => self.start(incarnation, saved, effects),
+            Event::Input(Input::Observe(_)) => {}
+            Event::Input(Input::Enter) => self.enter(effects),
+            Event::Input(Input::Exit) => self.exit(effects),
+            Event::Receive { from, message: Message::Token { epoch, entries } } => {
+                self.acknowledge(from, effects);
+                self.on_token(from, epoch, Token { entries, name: None }, effects);
+            }
+            Event::Receive { from, message: Message::MarkedToken { epoch, entries, name, towards } } => {
+                if epoch >= self.succession.epoch {
+                    self.note(towards);
+                }
+                self.on_token(from, epoch, Token { entries, name }, effects);
+            }
+            Event::Receive { from, message: Message::Acknowledge } => self.on_acknowledge(from, effects),
+            Event::Receive { from, message: Message::Want { by } } => self.on_want(from, by, effects),
+            Event::Receive { message: Message::AskAgain, .. } => self.ask_if_wanted(effects),
+            Event::Receive { from, message: Message::Lost(said) } => self.on_said(from, said, effects),
+            Event::Notice(Notice::Suspect(id)) => {
+                self.asked.take_if(|asked| *asked == id);
+                self.suspect(id, effects);
+            }
+            Event::Notice(Notice::Trust(id)) => {
+                self.trust(id, effects);
+                self.go_on(effects);
+            }
+            Event::Notice(Notice::Leader(id)) => self.elect(id, effects),
+            Event::Timeout(Timer::Acknowledgement) => self.on_acknowledgement_late(effects),
+        }
+        self.enter_if_known(effects);
+    }
+}
+
+impl TokenKeeper for TokenRing {
+    type Told = ();
+    type Token = Token;
+
+    fn identity(&self) -> (Id, u32) {
+        (self.me, self.n)
+    }
+
+    fn succession(&self) -> &Succession<(), Token> {
+        &self.succession
+    }
+
+    fn succession_mut(&mut self) -> &mut Succession<(), Token> {
+        &mut self.succession
+    }
+
+    fn to_save(&self) -> Epoch {
+        self.succession.epoch
+    }
+
+    fn held_token(&self) -> Option<&Token> {
+        match &self.phase {
+            Phase::ReleasedWithToken(token) | Phase::WantedWithToken(token) => Some(token),
+            Phase::Held(token) => Some(token).filter(|_| !self.succession.is_void),
+            Phase::Released | Phase::Wanted => None,
+        }
+    }
+
+    fn held_token_mut(&mut self) -> Option<&mut Token> {
+        match &mut self.phase {
+            Phase::ReleasedWithToken(token) | Phase::WantedWithToken(token) => Some(token),
+            Phase::Held(token) => Some(token).filter(|_| !self.succession.is_void),
+            Phase::Released | Phase::Wanted => None,
+        }
+    }
+
+    fn name_of(token: &Token) -> Option<Id> {
+        token.name
+    }
+
+    fn name(token: &mut Token, by: Id) {
+        token.name = Some(by);
+    }
+
+    fn drop_token(&mut self) {
+        match self.phase {
+            Phase::ReleasedWithToken(_) => self.phase = Phase::Released,
+            Phase::WantedWithToken(_) => self.phase = Phase::Wanted,
+            Phase::Held(_) => self.succession.is_void = true,
+            Phase::Released | Phase::Wanted => {}
+        }
+    }
+
+    fn tell(&self) {}
+
+    fn say(said: Said<()>) -> Message {
+        Message::Lost(said)
+    }
+
+    fn take_token(&mut self, from: Id, token: Token, effects: &mut Effects<Self>) {
+        match &mut self.phase {
+            Phase::Released => self.pass(token, effects),
+            Phase::Wanted => self.hold(token, effects),
+            Phase::Held(old) if self.succession.is_void => {
+                *old = token;
+                self.succession.is_void = false;
+            }
+            // There are two where the living are taken for dead. From here on, there is one less.
+            Phase::ReleasedWithToken(_) | Phase::WantedWithToken(_) | Phase::Held(_) => {
+                effects.unexpected(from, "a second token");
+            }
+        }
+    }
+
+    fn make_token(&mut self, _: Vec<(Id, ())>, effects: &mut Effects<Self>) {
+        let me = self.me;
+        self.take_token(me, Token::default(), effects);
+    }
+
+    fn settled(&mut self, effects: &mut Effects<Self>) {
+        self.let_all_ask_again(effects);
+    }
+}
+
+impl TokenRing {
+    /// The first life of process 1 begins with the token; a later one must not make a second.
+    fn start(&mut self, incarnation: u64, saved: Option<Epoch>, effects: &mut Effects<Self>) {
+        self.succession.epoch = saved.unwrap_or_default();
+        if self.me == Id::new(1) && incarnation == 1 {
+            self.pass(Token::default(), effects);
+        }
+    }
+
+    fn enter(&mut self, effects: &mut Effects<Self>) {
+        match self.phase {
+            Phase::Released => {
+                self.phase = Phase::Wanted;
+                self.ask_if_wanted(effects);
+            }
+            Phase::ReleasedWithToken(token) => self.phase = Phase::WantedWithToken(token),
+            Phase::Wanted | Phase::WantedWithToken(_) | Phase::Held(_) => effects.misused(ALREADY_ENTERING),
+        }
+    }
+
+    fn exit(&mut self, effects: &mut Effects<Self>) {
+        let Phase::Held(token) = self.phase else { return effects.misused(NOT_INSIDE) };
+        effects.output(Output::Exited);
+        if core::mem::take(&mut self.succession.is_void) {
+            self.phase = Phase::Released;
+        } else {
+            self.pass(token, effects);
+        }
+    }
+
+    /// What has kept the token here may be over: who was alone is not any more.
+    fn go_on(&mut self, effects: &mut Effects<Self>) {
+        if let Phase::ReleasedWithToken(token) = self.phase {
+            self.pass(token, effects);
+        }
+    }
+
+    fn hold(&mut self, token: Token, effects: &mut Effects<Self>) {
+        let entries = self.counting.after(token.entries);
+        self.phase = Phase::Held(Token { entries, ..token });
+        effects.output(Output::Entered { fence: Fence::counted(self.succession.epoch, entries) });
+    }
+
+    fn pass(&mut self, token: Token, effects: &mut Effects<Self>) {
+        let successor = self.successor();
+        if successor == self.me || self.lets_rest() || self.unacknowledged.is_some() {
+            self.phase = Phase::ReleasedWithToken(token);
+        } else {
+            self.phase = Phase::Released;
+            let (epoch, towards) = (self.succession.epoch, self.asked.take());
+            let Token { entries, name } = token;
+            let message = match (name, towards) {
+                (None, None) => Message::Token { epoch, entries },
+                (name, towards) => Message::MarkedToken { epoch, entries, name, towards },
+            };
+            effects.send(successor, message);
+            self.await_acknowledgement(successor, token, effects);
+        }
+    }
+
+    /// The next on the ring that is not known to have crashed; the process itself, if it is alone.
+    fn successor(&self) -> Id {
+        self.succession.next_living(self.me, self.n)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::process::{Effect, effects_of};
+    use crate::setting::test_setting;
+    use alloc::vec;
+
+    fn ring(me: u32, n: u32) -> TokenRing {
+        TokenRing::new(&test_setting(&TokenRing::ENTRY, me, n, &[]))
+    }
+
+    fn token(entries: Number) -> Message {
+        Message::Token { epoch: Epoch::FIRST, entries }
+    }
+
+    fn start(incarnation: u64) -> Event<TokenRing> {
+        Event::Start { incarnation, saved: None }
+    }
+
+    fn arrives(from: u32, entries: Number) -> Event<TokenRing> {
+        Event::Receive { from: Id::new(from), message: token(entries) }
+    }
+
+    const ZERO: Number = Number::ZERO;
+
+    #[test]
+    fn the_first_process_starts_with_the_token_once() {
+        let sends = vec![Effect::Send { to: Id::new(2), message: token(ZERO) }];
+        assert_eq!(effects_of(1, &mut ring(1, 3), start(1)), sends);
+        assert_eq!(effects_of(1, &mut ring(1, 3), start(2)), vec![]);
+        assert_eq!(effects_of(2, &mut ring(2, 3), start(1)), vec![]);
+    }
+
+    #[test]
+    fn who_wants_nothing_passes_the_token_on_and_the_last_to_the_first() {
+        let sends = vec![Effect::Send { to: Id::new(1), message: token(ZERO) }];
+        assert_eq!(effects_of(3, &mut ring(3, 3), arrives(2, ZERO)), sends);
+    }
+
+    /// T10: nobody enters twice with the same visit of the token.
+    #[test]
+    fn who_leaves_passes_the_token_on_before_entering_again() {
+        let mut process = ring(2, 3);
+        effects_of(2, &mut process, Event::Input(Input::Enter));
+        let fence = Fence::counted(Epoch::FIRST, ZERO.next());
+        let entered = vec![Effect::Output(Output::Entered { fence })];
+        assert_eq!(effects_of(2, &mut process, arrives(1, ZERO)), entered);
+        let left = vec![Effect::Output(Output::Exited), Effect::Send { to: Id::new(3), message: token(ZERO.next()) }];
+        assert_eq!(effects_of(2, &mut process, Event::Input(Input::Exit)), left);
+        assert_eq!(effects_of(2, &mut process, Event::Input(Input::Enter)), vec![]);
+    }
+
+    #[test]
+    fn a_ring_of_one_keeps_its_token() {
+        let mut process = ring(1, 1);
+        assert_eq!(effects_of(1, &mut process, start(1)), vec![]);
+        for count in 1..4 {
+            let fence = Fence::counted(Epoch::FIRST, count.try_into().unwrap());
+            let entered = vec![Effect::Output(Output::Entered { fence })];
+            assert_eq!(effects_of(1, &mut process, Event::Input(Input::Enter)), entered);
+            let left = vec![Effect::Output(Output::Exited)];
+            assert_eq!(effects_of(1, &mut process, Event::Input(Input::Exit)), left);
+        }
+    }
+
+    fn inquires(by: u32, epoch: Epoch, dead: &[u32]) -> Event<TokenRing> {
+        let dead = dead.iter().copied().map(Id::new).collect();
+        Event::Receive { from: Id::new(by), message: Message::Lost(Said::Inquire { epoch, dead, keep: None }) }
+    }
+
+    fn says(to: u32, said: Said<()>) -> Effect<Message, Output, Timer, Epoch> {
+        Effect::Send { to: Id::new(to), message: Message::Lost(said) }
+    }
+
+    /// Process 4 may die before it has had an answer, and process 3 would wait for its own for ever.
+    #[test]
+    fn who_inquires_and_is_overtaken_by_a_later_epoch_is_told() {
+        let earlier = Epoch::FIRST.next_of(Id::new(3), 4).unwrap();
+        let later = Epoch::FIRST.next_of(Id::new(4), 4).unwrap();
+        let mut second = ring(2, 4);
+        assert_eq!(effects_of(2, &mut second, inquires(3, earlier, &[1])), vec![]);
+        let overtaken = vec![says(3, Said::Outdated { epoch: later })];
+        assert_eq!(effects_of(2, &mut second, inquires(4, later, &[1])), overtaken);
+        // And so is who comes too late.
+        assert_eq!(effects_of(2, &mut second, inquires(3, earlier, &[1])), overtaken);
+    }
+
+    /// Whoever answered that it has the token may pass it on before all have been told of the crash: who has not been
+    /// told keeps it until it has, and answers that somebody else has the token.
+    #[test]
+    fn a_token_of_an_epoch_that_was_not_answered_for_waits() {
+        let epoch = Epoch::FIRST.next_of(Id::new(3), 4).unwrap();
+        let token = Message::Token { epoch, entries: ZERO };
+        let arrives = || Event::Receive { from: Id::new(3), message: token.clone() };
+        let passes = |to| Effect::Send { to: Id::new(to), message: token.clone() };
+        let suspect = |id| Event::Notice(Notice::Suspect(Id::new(id)));
+        let answers = says(3, Said::Answer { epoch, has_token: false, told: () });
+        let mut first = ring(1, 4);
+        assert_eq!(effects_of(1, &mut first, arrives()), vec![]);
+        assert_eq!(effects_of(1, &mut first, inquires(3, epoch, &[2, 4])), vec![]);
+        assert_eq!(effects_of(1, &mut first, suspect(4)), vec![]);
+        assert_eq!(effects_of(1, &mut first, suspect(2)), vec![Effect::Save(epoch), answers, passes(3)]);
+    }
+
+    /// Where the living are taken for dead, two may have a token. The one that does not bear the right name is gone.
+    #[test]
+    fn of_two_tokens_one_counts() {
+        let epoch = Epoch::FIRST.next_of(Id::new(3), 3).unwrap();
+        let inquires = |keep| {
+            let said = Said::Inquire { epoch, dead: vec![], keep: Some(Id::new(keep)) };
+            Event::Receive { from: Id::new(3), message: Message::Lost(said) }
+        };
+        let named = Message::MarkedToken { epoch: Epoch::FIRST, entries: ZERO, name: Some(Id::new(2)), towards: None };
+        let inside = |has_token, keep| {
+            let mut second = ring(2, 3);
+            effects_of(2, &mut second, Event::Input(Input::Enter));
+            effects_of(2, &mut second, Event::Receive { from: Id::new(1), message: named.clone() });
+            let answers = says(3, Said::Answer { epoch, has_token, told: () });
+            assert_eq!(effects_of(2, &mut second, inquires(keep)), vec![Effect::Save(epoch), answers]);
+            effects_of(2, &mut second, Event::Input(Input::Exit))
+        };
+        assert_eq!(inside(false, 1), vec![Effect::Output(Output::Exited)]);
+        let kept = Message::MarkedToken { epoch, entries: ZERO.next(), name: Some(Id::new(2)), towards: None };
+        let passes = Effect::Send { to: Id::new(3), message: kept };
+        assert_eq!(inside(true, 2), vec![Effect::Output(Output::Exited), passes]);
+    }
+}
