@@ -41,6 +41,7 @@ pub mod observer;
 pub mod property;
 pub mod random;
 pub mod recovery;
+pub mod recovery_costs;
 pub mod report;
 pub mod scenario;
 pub mod shake;

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 
 use quorate_core::catalog::{ENTRIES, Family};
 use quorate_lab::compare::{Cell, Row, compare, measure_name};
+use quorate_lab::recovery_costs::{RecoveryRow, recovery_costs};
 use serde_json::json;
 
 use super::algorithms::documents;
@@ -21,13 +22,15 @@ pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> Result<ExitCo
     };
     let mutex = compare(Family::Mutex, &arguments.algorithm, &arguments.n, &mut step)?;
     let election = compare(Family::Election, &arguments.algorithm, &arguments.n, &mut step)?;
+    let recovery = recovery_costs(&arguments.algorithm, &arguments.n)?;
     drop(bar);
     if terminal.is_json() {
-        terminal.print_json(&json!({ "mutex": mutex, "election": election }))?;
+        terminal.print_json(&json!({ "mutex": mutex, "election": election, "recovery": recovery }))?;
     } else {
         let text = [
             section("Mutual exclusion", "messages, and delays in δ; each use is an entry and an exit", &mutex),
             section("Election", "messages", &election),
+            recovery_section(&recovery),
             "published → measured; * where they differ; – where there is nothing to compare or to measure\n".into(),
             "token-ring, alone: everybody asks at random, every 100 δ; what is within 5 % does not differ\n".into(),
             documents(&mutex.iter().chain(&election).filter_map(|row| row.sources).collect::<Vec<_>>()),
@@ -56,6 +59,28 @@ fn section(title: &str, unit: &str, rows: &[Row]) -> String {
         table.row([name, measure_name(row.measure).to_string(), published].into_iter().chain(cells));
     }
     format!("{} ({unit})\n{}\n", styled(HEADING, title), table.render())
+}
+
+/// What a crash costs those who go on.
+fn recovery_section(rows: &[RecoveryRow]) -> String {
+    if rows.is_empty() {
+        return String::new();
+    }
+    let mut table = Table::new(2);
+    let sizes = rows.first().into_iter().flat_map(|row| &row.cells).map(|cell| format!("n = {}", cell.n));
+    table.row(["".into(), "who crashes".into()].into_iter().chain(sizes).collect::<Vec<String>>());
+    let mut last = "";
+    for row in rows {
+        let name = if row.algorithm == last { String::new() } else { styled(HEADING, row.algorithm) };
+        last = row.algorithm;
+        let cells = row.cells.iter().map(|cell| match (cell.messages, cell.delay) {
+            (Some(messages), Some(delay)) => format!("{} / {} δ", number(messages), number(delay)),
+            (None, _) | (_, None) => "–".to_string(),
+        });
+        table.row([name, row.victim.words().to_string()].into_iter().chain(cells));
+    }
+    let unit = "messages / time from a crash to the next entry; heartbeats every 5 delays tell of it";
+    format!("{} ({unit})\n{}\n", styled(HEADING, "Recovery"), table.render())
 }
 
 fn cell(cell: &Cell) -> String {

@@ -1,5 +1,8 @@
 //! What is said of all algorithms.
 
+use quorate_core::catalog::{ENTRIES, Family, Property};
+use quorate_core::setting::Recovering;
+
 use super::court::{delta, experiment, explored, number};
 use super::{Claim, Court, Verdict};
 use crate::application::{ClientPlan, Workload};
@@ -18,6 +21,18 @@ pub(super) const CLAIMS: &[Claim] = &[
             let mut none = true;
             for algorithm in ["central", "token-ring", "lamport", "ricart-agrawala", "maekawa"] {
                 none &= court.breaks(algorithm, &lossy, Goal::DeadlockFreedom);
+            }
+            court
+                .say("on channels that number, acknowledge and repeat what is said, all that recover from crashes do:");
+            for entry in ENTRIES.iter().filter(|entry| entry.family == Family::Mutex && entry.recovery.is_some()) {
+                let recovery = Some(Recovering { missed: 9, ..Recovering::default() });
+                let run = court.run(entry.name, &Experiment { loss: 0.1, duplicate: 0.1, recovery, ..experiment(5) });
+                let outcome = &run.report.outcome;
+                let safe = !outcome.violated(Property::MutualExclusion);
+                court.say(format!(
+                    "{}: every tenth message is lost, every tenth arrives twice: {} of 20 enter, one at a time: {safe}",
+                    entry.name, outcome.costs.entries
+                ));
             }
             Verdict::of(none)
         },

@@ -6,6 +6,7 @@ use quorate_core::trace::What;
 use super::costs::{Meter, SIZES, agrees, asking};
 use super::court::{delta, experiment, explored, number, p};
 use super::order::{keeps_order, with_pokes, without};
+use super::ricart_agrawala::goes_on;
 use super::{Claim, Court, Verdict};
 use crate::application::ClientPlan;
 use crate::experiment::Experiment;
@@ -176,6 +177,7 @@ fn crashes_block(court: &mut Court) -> Verdict {
         "the coordinator crashes at 8 moments of a run: nobody enters more than a δ later: {blocked}; \
          p2 crashes inside: p3 and p4 never enter: {crashed_inside}"
     ));
+    goes_on(court, ME);
     Verdict::of(dead && blocked && crashed_inside)
 }
 

@@ -3,7 +3,7 @@
 use std::fmt::Write;
 
 use quorate_core::id::Id;
-use quorate_core::setting::Timing;
+use quorate_core::setting::{Recovering, Timing};
 
 use crate::application::{ClientPlan, Workload};
 use crate::experiment::Experiment;
@@ -74,7 +74,8 @@ pub fn sim(algorithm: &str, experiment: &Experiment) -> String {
     let mut line = format!("quorate sim {algorithm} -n {}", experiment.n);
     let mut put = |given: bool, option: &str, value: &str| {
         if given {
-            let _ = write!(line, " --{option} {value}");
+            let space = if value.is_empty() { "" } else { " " };
+            let _ = write!(line, " --{option}{space}{value}");
         }
     };
     put(experiment.seed != usual.seed, "seed", &experiment.seed.to_string());
@@ -92,6 +93,14 @@ pub fn sim(algorithm: &str, experiment: &Experiment) -> String {
     }
     if let Some(perfect) = experiment.detector {
         put(true, "detector", detector_name(perfect));
+    }
+    if let Some(recovery) = experiment.recovery {
+        let defaults = Recovering::default();
+        put(true, "recovery", "");
+        put(recovery.election != defaults.election, "election", recovery.election.name());
+        put(recovery.guard, "guard", "");
+        put(recovery.interval != defaults.interval, "interval", &recovery.interval.to_string());
+        put(recovery.missed != defaults.missed, "missed", &recovery.missed.to_string());
     }
     for (key, value) in &experiment.options {
         put(true, "option", &format!("{key}={value}"));

@@ -6,6 +6,7 @@ use quorate_core::mutex::voting_set::{SetsKind, VotingSets};
 use super::costs::{Meter, asking};
 use super::court::{experiment, explored, number, p};
 use super::order::{keeps_order, with_option, with_pokes};
+use super::ricart_agrawala::goes_on;
 use super::{Claim, Court, Verdict};
 use crate::application::{ClientPlan, Workload};
 use crate::experiment::Experiment;
@@ -147,6 +148,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 needs == 4 || !in_set(needs, 4) || run.is_empty()
             });
             court.say(format!("n = 4, p4 dead: who has p4 in its voting set and asks alone never enters: {blocked}"));
+            goes_on(court, "maekawa-deadlock-free");
             Verdict::of(blocked)
         },
     },

@@ -4,9 +4,11 @@ use std::num::NonZeroU64;
 
 use super::costs::asking;
 use super::court::{explored, number};
+use super::order::with_option;
 use super::{Claim, Court, Verdict};
 use crate::explore::Exploration;
 use crate::explore::goal::Goal;
+use crate::recovery::Beside;
 use crate::stage::Bounds;
 use crate::violation::Voting;
 
@@ -45,6 +47,11 @@ pub(super) const CLAIMS: &[Claim] = &[
             };
             let lasting = court.holds(ME, &crash(0), &[Goal::MutualExclusion]);
             let forgetful = court.breaks(ME, &crash(1), Goal::MutualExclusion);
+            court.say("who comes back and asks everybody what it has promised, or has saved its vote, breaks nothing:");
+            for memory in ["lost", "kept"] {
+                let told = Exploration { n: 2, recovery: Some(Beside::Ring), ..crash(1) };
+                court.holds(ME, &with_option(told, "memory", memory), &[Goal::MutualExclusion]);
+            }
             Verdict::of(lasting && forgetful)
         },
     },

@@ -83,6 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         judge: |court| {
             let dead: Vec<_> =
                 (1..=3).map(|id| court.breaks(ME, &without(explored(3, 1), &[id]), Goal::DeadlockFreedom)).collect();
+            goes_on(court, ME);
             Verdict::of(dead.into_iter().all(|blocked| blocked))
         },
     },
@@ -220,6 +221,12 @@ pub(super) fn recovers(court: &mut Court, algorithm: &'static str, n: u32, crash
     let told = Exploration { recovery: Some(Beside::Ring), bounds, ..explored(n, 1) };
     let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::StarvationFreedom, Goal::Fencing];
     Verdict::of(court.holds(algorithm, &told, &goals))
+}
+
+/// The other side of a claim that crashes block it.
+pub(super) fn goes_on(court: &mut Court, algorithm: &'static str) {
+    court.say("told of crashes, it goes on:");
+    recovers(court, algorithm, 3, 1);
 }
 
 fn alone_times(n: u32, entries: u64) -> Experiment {

@@ -6,7 +6,7 @@ use quorate_core::trace::{Record, What};
 use super::costs::{Meter, agrees, asking};
 use super::court::{Run, delta, experiment, explored, number, p};
 use super::order::{keeps_order, with_option, with_pokes, without};
-use super::ricart_agrawala::recovers;
+use super::ricart_agrawala::{goes_on, recovers};
 use super::{Claim, Court, Verdict};
 use crate::application::{ClientPlan, Workload};
 use crate::experiment::Experiment;
@@ -154,6 +154,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             }
             court
                 .say(format!("in {} runs, whoever crashes at whatever moment, the ring comes to a halt", court.runs()));
+            goes_on(court, ME);
             Verdict::of(blocked)
         },
     },
