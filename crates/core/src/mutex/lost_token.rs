@@ -14,7 +14,8 @@
 //!
 //! **Where the living are taken for dead**, there can be two tokens, each in the hands of somebody who answers. Each
 //! token bears the name of who last answered for it; who inquires and finds two names inquires again, and says which of
-//! them counts.
+//! them counts. And a token can be lost between two of whom one has suspected the other, and nobody else has: so who is
+//! told of a return says so to who was elected.
 
 use alloc::vec::Vec;
 
@@ -121,6 +122,12 @@ pub enum Said<T> {
         /// What else it has to tell.
         told: T,
     },
+    /// To who was elected, from who was told that another is back: what was on the way between the two is void, and
+    /// it may be that nobody else is told.
+    Doubt {
+        /// The epoch of who says so.
+        epoch: Epoch,
+    },
     /// Somebody else has begun a later epoch.
     Outdated {
         /// That one.
@@ -134,11 +141,15 @@ impl<T> Said<T> {
             Said::Inquire { .. } => "inquire",
             Said::Answer { .. } => "answer",
             Said::Outdated { .. } => "outdated",
+            Said::Doubt { .. } => "doubt",
         }
     }
 
     pub(super) fn number(&self) -> Option<u64> {
-        let (Said::Inquire { epoch, .. } | Said::Answer { epoch, .. } | Said::Outdated { epoch }) = self;
+        let (Said::Inquire { epoch, .. }
+        | Said::Answer { epoch, .. }
+        | Said::Outdated { epoch }
+        | Said::Doubt { epoch }) = self;
         Some(epoch.get().into())
     }
 }
@@ -193,6 +204,9 @@ pub(super) trait TokenKeeper: Process {
         // It was not asked, and does not know who is dead.
         if succession.inquiry.is_some() || succession.leader == Some(me) {
             self.inquire(None, effects);
+        } else if let Some(leader) = succession.leader.filter(|&leader| leader != id) {
+            let epoch = succession.epoch;
+            effects.send(leader, Self::say(Said::Doubt { epoch }));
         }
     }
 
@@ -258,6 +272,17 @@ pub(super) trait TokenKeeper: Process {
             Said::Inquire { epoch, dead, keep } => self.on_inquire(from, epoch, &dead, keep, effects),
             Said::Answer { epoch, has_token, told } => self.on_answer(from, epoch, has_token, told, effects),
             Said::Outdated { epoch } => self.on_outdated(epoch, effects),
+            Said::Doubt { epoch } => self.on_doubt(epoch, effects),
+        }
+    }
+
+    /// The token may have been lost between two others. If an epoch has begun since, all answer for that.
+    fn on_doubt(&mut self, epoch: Epoch, effects: &mut Effects<Self>) {
+        let (me, _) = self.identity();
+        let succession = self.succession();
+        let is_asked_for = succession.inquiry.is_some() || succession.leader == Some(me);
+        if is_asked_for && epoch == succession.epoch {
+            self.inquire(None, effects);
         }
     }
 
