@@ -139,6 +139,39 @@ fn where_the_living_are_suspected_two_are_inside() {
     }
 }
 
+fn elect(election: Beside, bounds: Bounds, goals: &[Goal]) -> Findings {
+    let timing = election.entry().assumptions.synchronous.then_some(Timing::Synchronous);
+    let (recovery, goals) = (Some(Beside::Ring), Some(goals.to_vec()));
+    let exploration = Exploration { n: 3, bounds, recovery, timing, goals, stop: true, ..Exploration::default() };
+    exploration.run(election.name(), &mut |_| {}).expect("it can be explored")
+}
+
+#[test]
+fn whoever_crashes_during_an_election_the_winner_too_one_of_the_others_leads() {
+    for election in Beside::ALL {
+        for most in [1, 2] {
+            let findings = elect(election, crashes(most), &[Goal::SingleLeader, Goal::Decided]);
+            assert!(findings.complete, "{}", election.name());
+            assert!(findings.holds(Goal::SingleLeader) && findings.holds(Goal::Decided), "{}", election.name());
+        }
+    }
+}
+
+/// Who comes back with a larger id than the leader's takes over, and not everybody hears of it at once.
+#[test]
+fn who_comes_back_during_an_election_can_be_a_second_leader_for_a_while() {
+    let bounds = Bounds { restarts: 1, ..crashes(1) };
+    for (election, steps) in [(Beside::Ring, 9), (Beside::ChangRoberts, 10), (Beside::Bully, 4)] {
+        let findings = elect(election, bounds, &[Goal::SingleLeader]);
+        let found = findings.counterexample(Goal::SingleLeader).expect("two lead for a while");
+        assert_eq!(found.steps.len(), steps, "{}: {:#?}", election.name(), found.steps);
+    }
+    // The bully's deadlines are those of who was there all the time.
+    let found = elect(Beside::Bully, bounds, &[Goal::Decided]);
+    let steps = found.counterexample(Goal::Decided).expect("who comes back is not heard of").steps.len();
+    assert_eq!(steps, 16);
+}
+
 /// A crash within a step: what was sent before it has been sent, and what comes after it has not.
 #[test]
 fn a_crash_may_fall_between_two_effects_of_a_step() {
