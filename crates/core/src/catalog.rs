@@ -81,12 +81,8 @@ impl Entry {
     /// Whether it promises a property with these options, or what that follows from.
     pub fn promises(&self, property: Property, options: &crate::setting::Options) -> bool {
         let property = property.foundation();
-        let forfeited = self.options.iter().any(|option| match option.values {
-            Values::OneOf(choices) => choices.iter().any(|choice| {
-                options.choice_if_any(option.key) == Some(choice.name) && choice.forfeits.contains(&property)
-            }),
-            Values::Integer { .. } => false,
-        });
+        let mut chosen = self.options.iter().filter_map(|option| option.chosen(options));
+        let forfeited = chosen.any(|choice| choice.forfeits.contains(&property));
         self.promises.contains(&property) && !forfeited
     }
 
@@ -95,13 +91,9 @@ impl Entry {
     #[must_use]
     pub fn with(&self, options: &crate::setting::Options) -> Entry {
         let mut entry = *self;
-        for option in self.options {
-            let Values::OneOf(choices) = option.values else { continue };
-            let chosen = |choice: &&Choice| options.choice_if_any(option.key) == Some(choice.name);
-            if let Some(choice) = choices.iter().find(chosen) {
-                entry.assumptions = choice.assumes.unwrap_or(entry.assumptions);
-                entry.restless &= !choice.quiet;
-            }
+        for choice in self.options.iter().filter_map(|option| option.chosen(options)) {
+            entry.assumptions = choice.assumes.unwrap_or(entry.assumptions);
+            entry.restless &= !choice.quiet;
         }
         entry
     }
@@ -392,6 +384,14 @@ pub struct OptionSpec {
     pub default: &'static str,
     /// What it is for.
     pub meaning: &'static str,
+}
+
+impl OptionSpec {
+    /// What was chosen of it, if it is a choice of words.
+    fn chosen(&self, options: &crate::setting::Options) -> Option<&'static Choice> {
+        let Values::OneOf(choices) = self.values else { return None };
+        choices.iter().find(|choice| options.choice_if_any(self.key) == Some(choice.name))
+    }
 }
 
 /// What an option takes.

@@ -1,8 +1,8 @@
 //! Everything that lets an algorithm survive crashes, on a bad network: seeded runs with random crashes, returns,
 //! pauses, cuts, losses, second arrivals and overtaking.
 //!
-//! 210 seeds an algorithm in each of three kinds of worlds, 5,040 in all; `QUORATE_SEEDS=4200 cargo test -p quorate-lab --test survivors`
-//! runs so many for each.
+//! 210 seeds an algorithm in each of three kinds of worlds, 5,040 in all; `QUORATE_SEEDS=4200 cargo test -p quorate-lab
+//! --test survivors` runs so many for each.
 
 use std::collections::BTreeSet;
 

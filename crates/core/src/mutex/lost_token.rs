@@ -12,11 +12,12 @@
 //! at somebody who has answered, and is gone. **Live**: whoever inquires and is told of another crash, or of a return,
 //! inquires again. A later epoch wins over an earlier one.
 //!
-//! **Where the living are taken for dead**, there can be two tokens, each in the hands of somebody who answers. Each
-//! token bears the name of who last answered for it; who inquires and finds two names inquires again, and says which of
-//! them counts. And a token can be lost between two of whom one has suspected the other, and nobody else has: so who is
-//! told of a return says so to who was elected.
+//! **Where the living are taken for dead**, there can be two tokens, each in the hands of somebody who answers. A token
+//! is known by the epoch in which it was made, and fences are of that epoch, so that no two entries have the same. Who
+//! inquires and finds two inquires again, and says that the later one counts. And a token can be lost between two of
+//! whom one has suspected the other, and nobody else has: so who is told of a return says so to who was elected.
 
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
@@ -51,15 +52,15 @@ struct Asked {
     epoch: Epoch,
     /// Of which dead we have to be told before we answer.
     dead: IdSet,
-    keep: Option<Id>,
+    keep: Option<Epoch>,
 }
 
 /// What the one who inquires knows so far.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Inquiry<T> {
     awaited: IdSet,
-    /// Who has answered for a token.
-    found: IdSet,
+    /// The tokens that are there, by the epochs in which they were made.
+    found: BTreeSet<Epoch>,
     told: Vec<(Id, T)>,
 }
 
@@ -110,15 +111,15 @@ pub enum Said<T> {
         epoch: Epoch,
         /// Who has crashed.
         dead: Vec<Id>,
-        /// Of several tokens, the only one that counts: whose name it bears.
-        keep: Option<Id>,
+        /// Of several tokens, the only one that counts: in which epoch it was made.
+        keep: Option<Epoch>,
     },
     /// Somebody tells it.
     Answer {
         /// The epoch of who asked.
         epoch: Epoch,
-        /// Whether it has the token.
-        has_token: bool,
+        /// In which epoch the token was made that it has, if it has one.
+        token: Option<Epoch>,
         /// What else it has to tell.
         told: T,
     },
@@ -168,10 +169,8 @@ pub(super) trait TokenKeeper: Process {
     fn to_save(&self) -> Self::Stable;
     /// The token that it has and may use.
     fn held_token(&self) -> Option<&Self::Token>;
-    fn held_token_mut(&mut self) -> Option<&mut Self::Token>;
-    /// Whose name a token bears: who last answered for it.
-    fn name_of(token: &Self::Token) -> Option<Id>;
-    fn name(token: &mut Self::Token, by: Id);
+    /// In which epoch a token was made.
+    fn made_in(token: &Self::Token) -> Epoch;
     /// The token that it has counts no more. Who is inside stays inside.
     fn drop_token(&mut self);
     /// It gets the token, of the current epoch.
@@ -210,28 +209,16 @@ pub(super) trait TokenKeeper: Process {
         }
     }
 
-    /// Answers in its own name for the token that it has, for a new epoch, unless another one is to be kept. For one
-    /// that came early, of that epoch or of a later one, somebody else has answered.
-    fn answer_for_token(&mut self, epoch: Epoch, keep: Option<Id>) -> bool {
-        let (me, _) = self.identity();
-        let counts = |token: &Self::Token| keep.is_none_or(|keep| Self::name_of(token) == Some(keep));
-        if self.held_token().is_some_and(|token| !counts(token)) {
+    /// The token that it has, for a new epoch, unless another one is to be kept. For one that came early, of that epoch
+    /// or of a later one, somebody else has answered; to answer for it again does no harm.
+    fn answer_for_token(&mut self, keep: Option<Epoch>) -> Option<Epoch> {
+        let is_void = |token: &Self::Token| keep.is_some_and(|keep| Self::made_in(token) != keep);
+        if self.held_token().is_some_and(is_void) {
             self.drop_token();
         }
-        let early = &mut self.succession_mut().early;
-        early.take_if(|(of, token)| *of < epoch && !counts(token));
-        let mut has_token = false;
-        if let Some((of, token)) = early
-            && *of < epoch
-        {
-            Self::name(token, me);
-            has_token = true;
-        }
-        if let Some(token) = self.held_token_mut() {
-            Self::name(token, me);
-            has_token = true;
-        }
-        has_token
+        self.succession_mut().early.take_if(|(_, token)| is_void(token));
+        let early = self.succession().early.as_ref().map(|(_, token)| token);
+        self.held_token().or(early).map(Self::made_in)
     }
 
     /// A token of this epoch arrives.
@@ -270,7 +257,7 @@ pub(super) trait TokenKeeper: Process {
     fn on_said(&mut self, from: Id, said: Said<Self::Told>, effects: &mut Effects<Self>) {
         match said {
             Said::Inquire { epoch, dead, keep } => self.on_inquire(from, epoch, &dead, keep, effects),
-            Said::Answer { epoch, has_token, told } => self.on_answer(from, epoch, has_token, told, effects),
+            Said::Answer { epoch, token, told } => self.on_answer(from, epoch, token, told, effects),
             Said::Outdated { epoch } => self.on_outdated(epoch, effects),
             Said::Doubt { epoch } => self.on_doubt(epoch, effects),
         }
@@ -287,20 +274,20 @@ pub(super) trait TokenKeeper: Process {
     }
 
     /// Begins an epoch, and asks everybody.
-    fn inquire(&mut self, keep: Option<Id>, effects: &mut Effects<Self>) {
+    fn inquire(&mut self, keep: Option<Epoch>, effects: &mut Effects<Self>) {
         let (me, n) = self.identity();
         let succession = self.succession();
         let early = succession.early.as_ref().map_or(Epoch::FIRST, |(epoch, _)| *epoch);
         let latest = succession.epoch.max(succession.latest).max(early);
         // If all epochs are used up, the token stays lost: better than fences that do not grow.
         let Some(epoch) = latest.next_of(me, n) else { return };
-        let (has_token, told) = (self.answer_for_token(epoch, keep), self.tell());
+        let (token, told) = (self.answer_for_token(keep), self.tell());
         let succession = self.succession_mut();
         let awaited: IdSet = me.others(n).filter(|&other| !succession.suspected.contains(other)).collect();
         let dead = succession.suspected.iter().collect();
         succession.epoch = epoch;
         succession.asked = None;
-        let found = has_token.then_some(me).into_iter().collect();
+        let found = token.into_iter().collect();
         succession.inquiry = Some(Inquiry { awaited: awaited.clone(), found, told: alloc::vec![(me, told)] });
         effects.save(self.to_save());
         effects.multicast(awaited.iter(), &Self::say(Said::Inquire { epoch, dead, keep }));
@@ -308,7 +295,7 @@ pub(super) trait TokenKeeper: Process {
         self.conclude_if_answered(effects);
     }
 
-    fn on_inquire(&mut self, from: Id, epoch: Epoch, dead: &[Id], keep: Option<Id>, effects: &mut Effects<Self>) {
+    fn on_inquire(&mut self, from: Id, epoch: Epoch, dead: &[Id], keep: Option<Epoch>, effects: &mut Effects<Self>) {
         let (_, n) = self.identity();
         let succession = self.succession_mut();
         let latest = succession.asked.as_ref().map_or(succession.epoch, |asked| asked.epoch);
@@ -332,21 +319,26 @@ pub(super) trait TokenKeeper: Process {
         let Some(Asked { by, epoch, keep, .. }) = succession.asked.take_if(is_told) else { return };
         succession.epoch = epoch;
         succession.inquiry = None;
-        let (has_token, told) = (self.answer_for_token(epoch, keep), self.tell());
+        let (token, told) = (self.answer_for_token(keep), self.tell());
         effects.save(self.to_save());
-        effects.send(by, Self::say(Said::Answer { epoch, has_token, told }));
+        effects.send(by, Self::say(Said::Answer { epoch, token, told }));
         self.take_early(effects);
     }
 
-    fn on_answer(&mut self, from: Id, epoch: Epoch, has_token: bool, told: Self::Told, effects: &mut Effects<Self>) {
+    fn on_answer(
+        &mut self,
+        from: Id,
+        epoch: Epoch,
+        token: Option<Epoch>,
+        told: Self::Told,
+        effects: &mut Effects<Self>,
+    ) {
         let succession = self.succession_mut();
         if let Some(inquiry) = &mut succession.inquiry
             && epoch == succession.epoch
             && inquiry.awaited.remove(from)
         {
-            if has_token {
-                inquiry.found.insert(from);
-            }
+            inquiry.found.extend(token);
             inquiry.told.push((from, told));
             self.conclude_if_answered(effects);
         }
@@ -358,7 +350,7 @@ pub(super) trait TokenKeeper: Process {
         match found.len() {
             0 => self.make_token(told, effects),
             1 => {}
-            _ => return self.inquire(found.iter().next(), effects),
+            _ => return self.inquire(found.last().copied(), effects),
         }
         self.settled(effects);
     }

@@ -82,12 +82,12 @@ pub struct Token {
     served: BTreeMap<Id, Number>,
     /// Who is next.
     waiting: VecDeque<Id>,
-    /// How many entries there have been in its epoch.
+    /// How many entries there have been with it.
     entries: Number,
     /// Of which epoch it is, when it was last sent.
     epoch: Epoch,
-    /// Who last answered for it, when it was thought to be lost.
-    name: Option<Id>,
+    /// In which epoch it was made. Its entries are counted since then.
+    made: Epoch,
 }
 
 /// What processes say: *I need the token*, and the token.
@@ -185,20 +185,8 @@ impl TokenKeeper for SuzukiKasami {
         }
     }
 
-    fn held_token_mut(&mut self) -> Option<&mut Box<Token>> {
-        match &mut self.phase {
-            Phase::ReleasedWithToken(token) => Some(token),
-            Phase::Held(token) => Some(token).filter(|_| !self.succession.is_void),
-            Phase::Released | Phase::Wanted => None,
-        }
-    }
-
-    fn name_of(token: &Box<Token>) -> Option<Id> {
-        token.name
-    }
-
-    fn name(token: &mut Box<Token>, by: Id) {
-        token.name = Some(by);
+    fn made_in(token: &Box<Token>) -> Epoch {
+        token.made
     }
 
     fn drop_token(&mut self) {
@@ -238,6 +226,7 @@ impl TokenKeeper for SuzukiKasami {
 
     fn make_token(&mut self, told: Vec<(Id, Told)>, effects: &mut Effects<Self>) {
         let mut token = Box::<Token>::default();
+        token.made = self.succession.epoch;
         for (id, Told { requested, wants }) in told {
             if !wants {
                 token.served.insert(id, requested);
@@ -387,7 +376,7 @@ impl SuzukiKasami {
 
     fn hold(&mut self, mut token: Box<Token>, effects: &mut Effects<Self>) {
         token.entries = token.entries.next();
-        effects.output(Output::Entered { fence: Fence::counted(self.succession.epoch, token.entries) });
+        effects.output(Output::Entered { fence: Fence::counted(token.made, token.entries) });
         self.phase = Phase::Held(token);
     }
 }
@@ -430,7 +419,7 @@ mod tests {
             waiting: waiting.iter().copied().map(Id::new).collect(),
             entries: number(entries),
             epoch: Epoch::FIRST,
-            name: None,
+            made: Epoch::FIRST,
         }))
     }
 

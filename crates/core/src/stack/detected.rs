@@ -149,27 +149,22 @@ mod tests {
 
     type Told = Detected<RicartAgrawala>;
 
-    fn outputs(effects: Vec<crate::process::EffectOf<Told>>) -> usize {
-        effects.iter().filter(|effect| matches!(effect, Effect::Output(_))).count()
+    /// How much the application is told.
+    fn outputs(process: &mut Told, event: Event<Told>) -> usize {
+        effects_of(1, process, event).iter().filter(|effect| matches!(effect, Effect::Output(_))).count()
     }
-
-    use alloc::vec::Vec;
 
     /// Silence is told as a suspicion, which lets the algorithm go on without the silent one.
     #[test]
     fn who_falls_silent_is_suspected_and_who_beats_again_is_trusted() {
         let mut first = Told::new(&test_setting(&RicartAgrawala::ENTRY, 1, 2, &[]));
         effects_of(1, &mut first, Event::Start { incarnation: 1, saved: None });
-        assert_eq!(outputs(effects_of(1, &mut first, Event::Input(crate::mutex::Input::Enter))), 0);
+        assert_eq!(outputs(&mut first, Event::Input(crate::mutex::Input::Enter)), 0);
         let silence = |id| Event::Timeout(Timer::Detector(crate::detector::heartbeat::Timer::Silence(Id::new(id))));
-        assert_eq!(outputs(effects_of(1, &mut first, silence(2))), 1, "it enters without the dead");
+        assert_eq!(outputs(&mut first, silence(2)), 1, "it enters without the dead");
         effects_of(1, &mut first, Event::Input(crate::mutex::Input::Exit));
         let beat = crate::detector::heartbeat::Message::Beat { incarnation: 1 };
         effects_of(1, &mut first, Event::Receive { from: Id::new(2), message: Message::Detector(beat) });
-        assert_eq!(
-            outputs(effects_of(1, &mut first, Event::Input(crate::mutex::Input::Enter))),
-            0,
-            "it is asked again"
-        );
+        assert_eq!(outputs(&mut first, Event::Input(crate::mutex::Input::Enter)), 0, "it is asked again");
     }
 }

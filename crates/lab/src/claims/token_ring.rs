@@ -364,7 +364,8 @@ fn goes_on_unless_inside(court: &mut Court) -> bool {
             };
             let run = court.run(ME, &crash);
             let mine = run.records.iter().filter(|record| record.process == p(id));
-            let last = mine.filter(|record| matches!(record.what, What::Entered { .. } | What::Exited)).last();
+            let mut turns = mine.filter(|record| matches!(record.what, What::Entered { .. } | What::Exited));
+            let last = turns.next_back();
             let is_inside = last.is_some_and(|record| matches!(record.what, What::Entered { .. }));
             // What the dead had asked for is not served.
             let is_done = run.report.outcome.costs.entries + 1 >= entries;

@@ -49,7 +49,7 @@ impl Answers {
         let answer = setting.group.options.choice("answer");
         let round_trip = setting.group.delay_bound.saturating_mul(2).saturating_add(1);
         (answer != "grant").then(|| Answers {
-            patience: (!setting.group.recovering.is_some()).then_some(round_trip),
+            patience: setting.group.recovering.is_none().then_some(round_trip),
             insists: answer == "always",
             unanswered: BTreeMap::new(),
             requests: BTreeMap::new(),

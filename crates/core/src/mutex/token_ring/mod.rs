@@ -71,10 +71,10 @@ enum Phase {
 /// The right to enter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub(super) struct Token {
-    /// How many entries there have been so far in its epoch.
+    /// In which epoch it was made.
+    made: Epoch,
+    /// How many entries there have been since then.
     entries: Number,
-    /// Who last answered for it, when it was thought to be lost.
-    name: Option<Id>,
 }
 
 /// Why a process wakes up.
@@ -100,10 +100,10 @@ pub enum Message {
     MarkedToken {
         /// Of which epoch it is.
         epoch: Epoch,
-        /// How many entries there have been so far in it.
+        /// In which epoch it was made.
+        made: Epoch,
+        /// How many entries there have been since then.
         entries: Number,
-        /// Who last answered for it, when it was thought to be lost.
-        name: Option<Id>,
         /// Where it is to rest.
         towards: Option<Id>,
     },
@@ -247,13 +247,13 @@ impl Process for TokenRing {
             Event::Input(Input::Exit) => self.exit(effects),
             Event::Receive { from, message: Message::Token { epoch, entries } } => {
                 self.acknowledge(from, effects);
-                self.on_token(from, epoch, Token { entries, name: None }, effects);
+                self.on_token(from, epoch, Token { made: epoch, entries }, effects);
             }
-            Event::Receive { from, message: Message::MarkedToken { epoch, entries, name, towards } } => {
+            Event::Receive { from, message: Message::MarkedToken { epoch, made, entries, towards } } => {
                 if epoch >= self.succession.epoch {
                     self.note(towards);
                 }
-                self.on_token(from, epoch, Token { entries, name }, effects);
+                self.on_token(from, epoch, Token { made, entries }, effects);
             }
             Event::Receive { from, message: Message::Acknowledge } => self.on_acknowledge(from, effects),
             Event::Receive { from, message: Message::Want { by } } => self.on_want(from, by, effects),
@@ -302,20 +302,8 @@ impl TokenKeeper for TokenRing {
         }
     }
 
-    fn held_token_mut(&mut self) -> Option<&mut Token> {
-        match &mut self.phase {
-            Phase::ReleasedWithToken(token) | Phase::WantedWithToken(token) => Some(token),
-            Phase::Held(token) => Some(token).filter(|_| !self.succession.is_void),
-            Phase::Released | Phase::Wanted => None,
-        }
-    }
-
-    fn name_of(token: &Token) -> Option<Id> {
-        token.name
-    }
-
-    fn name(token: &mut Token, by: Id) {
-        token.name = Some(by);
+    fn made_in(token: &Token) -> Epoch {
+        token.made
     }
 
     fn drop_token(&mut self) {
@@ -349,8 +337,8 @@ impl TokenKeeper for TokenRing {
     }
 
     fn make_token(&mut self, _: Vec<(Id, ())>, effects: &mut Effects<Self>) {
-        let me = self.me;
-        self.take_token(me, Token::default(), effects);
+        let (me, made) = (self.me, self.succession.epoch);
+        self.take_token(me, Token { made, entries: Number::ZERO }, effects);
     }
 
     fn settled(&mut self, effects: &mut Effects<Self>) {
@@ -398,7 +386,7 @@ impl TokenRing {
     fn hold(&mut self, token: Token, effects: &mut Effects<Self>) {
         let entries = self.counting.after(token.entries);
         self.phase = Phase::Held(Token { entries, ..token });
-        effects.output(Output::Entered { fence: Fence::counted(self.succession.epoch, entries) });
+        effects.output(Output::Entered { fence: Fence::counted(token.made, entries) });
     }
 
     fn pass(&mut self, token: Token, effects: &mut Effects<Self>) {
@@ -408,10 +396,11 @@ impl TokenRing {
         } else {
             self.phase = Phase::Released;
             let (epoch, towards) = (self.succession.epoch, self.asked.take());
-            let Token { entries, name } = token;
-            let message = match (name, towards) {
-                (None, None) => Message::Token { epoch, entries },
-                (name, towards) => Message::MarkedToken { epoch, entries, name, towards },
+            let Token { made, entries } = token;
+            let message = if made == epoch && towards.is_none() {
+                Message::Token { epoch, entries }
+            } else {
+                Message::MarkedToken { epoch, made, entries, towards }
             };
             effects.send(successor, message);
             self.await_acknowledgement(successor, token, effects);
@@ -512,7 +501,7 @@ mod tests {
     }
 
     /// Whoever answered that it has the token may pass it on before all have been told of the crash: who has not been
-    /// told keeps it until it has, and answers that somebody else has the token.
+    /// told keeps it until it has.
     #[test]
     fn a_token_of_an_epoch_that_was_not_answered_for_waits() {
         let epoch = Epoch::FIRST.next_of(Id::new(3), 4).unwrap();
@@ -520,7 +509,7 @@ mod tests {
         let arrives = || Event::Receive { from: Id::new(3), message: token.clone() };
         let passes = |to| Effect::Send { to: Id::new(to), message: token.clone() };
         let suspect = |id| Event::Notice(Notice::Suspect(Id::new(id)));
-        let answers = says(3, Said::Answer { epoch, has_token: false, told: () });
+        let answers = says(3, Said::Answer { epoch, token: Some(epoch), told: () });
         let mut first = ring(1, 4);
         assert_eq!(effects_of(1, &mut first, arrives()), vec![]);
         assert_eq!(effects_of(1, &mut first, inquires(3, epoch, &[2, 4])), vec![]);
@@ -528,26 +517,24 @@ mod tests {
         assert_eq!(effects_of(1, &mut first, suspect(2)), vec![Effect::Save(epoch), answers, passes(3)]);
     }
 
-    /// Where the living are taken for dead, two may have a token. The one that does not bear the right name is gone.
+    /// Where the living are taken for dead, two may have a token. Of those, the one that was made later counts.
     #[test]
     fn of_two_tokens_one_counts() {
-        let epoch = Epoch::FIRST.next_of(Id::new(3), 3).unwrap();
-        let inquires = |keep| {
-            let said = Said::Inquire { epoch, dead: vec![], keep: Some(Id::new(keep)) };
-            Event::Receive { from: Id::new(3), message: Message::Lost(said) }
-        };
-        let named = Message::MarkedToken { epoch: Epoch::FIRST, entries: ZERO, name: Some(Id::new(2)), towards: None };
-        let inside = |has_token, keep| {
+        let made = Epoch::FIRST.next_of(Id::new(1), 3).unwrap();
+        let epoch = made.next_of(Id::new(3), 3).unwrap();
+        let inside = |keep, token| {
             let mut second = ring(2, 3);
             effects_of(2, &mut second, Event::Input(Input::Enter));
-            effects_of(2, &mut second, Event::Receive { from: Id::new(1), message: named.clone() });
-            let answers = says(3, Said::Answer { epoch, has_token, told: () });
-            assert_eq!(effects_of(2, &mut second, inquires(keep)), vec![Effect::Save(epoch), answers]);
+            effects_of(2, &mut second, arrives(1, ZERO));
+            let said = Said::Inquire { epoch, dead: vec![], keep: Some(keep) };
+            let inquires = Event::Receive { from: Id::new(3), message: Message::Lost(said) };
+            let answers = says(3, Said::Answer { epoch, token, told: () });
+            assert_eq!(effects_of(2, &mut second, inquires), vec![Effect::Save(epoch), answers]);
             effects_of(2, &mut second, Event::Input(Input::Exit))
         };
-        assert_eq!(inside(false, 1), vec![Effect::Output(Output::Exited)]);
-        let kept = Message::MarkedToken { epoch, entries: ZERO.next(), name: Some(Id::new(2)), towards: None };
+        assert_eq!(inside(made, None), vec![Effect::Output(Output::Exited)]);
+        let kept = Message::MarkedToken { epoch, made: Epoch::FIRST, entries: ZERO.next(), towards: None };
         let passes = Effect::Send { to: Id::new(3), message: kept };
-        assert_eq!(inside(true, 2), vec![Effect::Output(Output::Exited), passes]);
+        assert_eq!(inside(Epoch::FIRST, Some(Epoch::FIRST)), vec![Effect::Output(Output::Exited), passes]);
     }
 }

@@ -109,7 +109,7 @@ mod tests {
 
     fn token(entries: u64, towards: u32) -> Message {
         let (epoch, towards) = (Epoch::FIRST, Some(Id::new(towards)));
-        Message::MarkedToken { epoch, entries: entries.try_into().unwrap(), name: None, towards }
+        Message::MarkedToken { epoch, made: epoch, entries: entries.try_into().unwrap(), towards }
     }
 
     fn from(id: u32, message: Message) -> Event<TokenRing> {
@@ -205,8 +205,8 @@ mod tests {
         let begins = vec![Effect::Save(epoch), send(2, inquires)];
         assert_eq!(effects_of(1, &mut first, Event::Notice(Notice::Leader(Id::new(1)))), begins);
         assert_eq!(effects_of(1, &mut first, ENTER), vec![]);
-        let answer = Message::Lost(Said::Answer { epoch, has_token: false, told: () });
-        let entered = Effect::Output(Output::Entered { fence: Fence::counted(epoch, Number::ZERO.next()) });
+        let answer = Message::Lost(Said::Answer { epoch, token: None, told: () });
+        let entered = Effect::Output(Output::Entered { fence: Fence::counted(Epoch::FIRST, Number::ZERO.next()) });
         assert_eq!(effects_of(1, &mut first, from(2, answer)), vec![send(2, Message::AskAgain), entered]);
     }
 }
