@@ -81,7 +81,7 @@ impl Entry {
     /// Whether it promises a property with these options, or what that follows from.
     pub fn promises(&self, property: Property, options: &crate::setting::Options) -> bool {
         let property = property.foundation();
-        let mut chosen = self.options.iter().filter_map(|option| option.chosen(options));
+        let mut chosen = options.chosen_of(self);
         let forfeited = chosen.any(|choice| choice.forfeits.contains(&property));
         self.promises.contains(&property) && !forfeited
     }
@@ -91,7 +91,7 @@ impl Entry {
     #[must_use]
     pub fn with(&self, options: &crate::setting::Options) -> Entry {
         let mut entry = *self;
-        for choice in self.options.iter().filter_map(|option| option.chosen(options)) {
+        for choice in options.chosen_of(self) {
             entry.assumptions = choice.assumes.unwrap_or(entry.assumptions);
             entry.restless &= !choice.quiet;
         }
@@ -384,14 +384,6 @@ pub struct OptionSpec {
     pub default: &'static str,
     /// What it is for.
     pub meaning: &'static str,
-}
-
-impl OptionSpec {
-    /// What was chosen of it, if it is a choice of words.
-    fn chosen(&self, options: &crate::setting::Options) -> Option<&'static Choice> {
-        let Values::OneOf(choices) = self.values else { return None };
-        choices.iter().find(|choice| options.choice_if_any(self.key) == Some(choice.name))
-    }
 }
 
 /// What an option takes.

@@ -6,7 +6,7 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use crate::catalog::{Entry, Values};
+use crate::catalog::{Choice, Entry, Values};
 use crate::clock::{Counting, Fence};
 use crate::detector::{Detector, Heartbeat};
 use crate::election;
@@ -218,6 +218,14 @@ impl Options {
     /// The value of an option, if the algorithm has it.
     pub fn choice_if_any(&self, key: &str) -> Option<&str> {
         self.values.get(key).map(String::as_str)
+    }
+
+    /// What was chosen of the options of an entry that are choices of words.
+    pub(crate) fn chosen_of(&self, entry: &Entry) -> impl Iterator<Item = &'static Choice> {
+        entry.options.iter().filter_map(|option| {
+            let Values::OneOf(choices) = option.values else { return None };
+            choices.iter().find(|choice| self.choice_if_any(option.key) == Some(choice.name))
+        })
     }
 
     /// All of them, by name.
