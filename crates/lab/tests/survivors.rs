@@ -172,6 +172,14 @@ fn what_once_went_wrong_does_not_again() {
     check(entry, &crashing_world(1113), &SAFE_AND_LIVE);
 }
 
+#[test]
+fn what_does_not_recover_is_refused() {
+    for algorithm in ["maekawa", "ring", "heartbeat"] {
+        let error = world(1).run(algorithm, Spectators::default()).unwrap_err().to_string();
+        assert!(error.starts_with(&format!("{algorithm} does not recover here: central, ")), "{error}");
+    }
+}
+
 /// Five of which two are cut off for 200 δ.
 fn cut(seed: u64, guard: bool) -> Experiment {
     let part = vec![Id::new(1), Id::new(2)];
