@@ -15,10 +15,12 @@
 //! **Where the living are taken for dead**, there can be two tokens, each in the hands of somebody who answers. A token
 //! is known by the epoch in which it was made, and fences are of that epoch, so that no two entries have the same. Who
 //! inquires and finds two inquires again, and says that the later one counts. And a token can be lost between two of
-//! whom one has suspected the other, and nobody else has: so who is told of a return says so to who was elected.
+//! whom one has suspected the other, and nobody else has: so who is told of a return is in doubt. It says so to who was
+//! elected, or with its next answer, and who is told inquires again: what was answered before may count no more.
 
 use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
+use core::mem;
 
 use serde::{Deserialize, Serialize};
 
@@ -41,6 +43,8 @@ pub(super) struct Succession<T, K> {
     asked: Option<Asked>,
     /// A token of an epoch that has not been answered for.
     early: Option<(Epoch, K)>,
+    /// Whether the token may have been lost on its way, and nobody who would inquire has been told.
+    doubts: bool,
     /// Whether the token with which it is inside counts no more.
     pub(super) is_void: bool,
 }
@@ -62,6 +66,8 @@ struct Inquiry<T> {
     /// The tokens that are there, by the epochs in which they were made.
     found: BTreeSet<Epoch>,
     told: Vec<(Id, T)>,
+    /// Whether the token may have been lost on its way since somebody answered.
+    is_doubted: bool,
 }
 
 impl<T, K> Default for Succession<T, K> {
@@ -74,15 +80,16 @@ impl<T, K> Default for Succession<T, K> {
             inquiry: None,
             asked: None,
             early: None,
+            doubts: false,
             is_void: false,
         }
     }
 }
 
 impl<T, K> Succession<T, K> {
-    /// Whether somebody has crashed, and nobody was elected to see to the token.
+    /// Whether the token may be lost, and nobody was elected to see to it.
     pub(super) fn misses_leader(&self) -> bool {
-        !self.suspected.is_empty() && self.leader.is_none()
+        self.leader.is_none() && (self.doubts || !self.suspected.is_empty())
     }
 
     /// The next process on the ring after `me` that is not suspected, nor named dead by who inquires; `me`, if all
@@ -122,6 +129,8 @@ pub enum Said<T> {
         token: Option<Epoch>,
         /// What else it has to tell.
         told: T,
+        /// Whether the token may have been lost on its way to it, or from it.
+        doubts: bool,
     },
     /// To who was elected, from who was told that another is back: what was on the way between the two is void, and
     /// it may be that nobody else is told.
@@ -203,8 +212,20 @@ pub(super) trait TokenKeeper: Process {
         // It was not asked, and does not know who is dead.
         if succession.inquiry.is_some() || succession.leader == Some(me) {
             self.inquire(None, effects);
-        } else if let Some(leader) = succession.leader.filter(|&leader| leader != id) {
-            let epoch = succession.epoch;
+        } else {
+            succession.doubts = true;
+            self.hand_doubt_over(id, effects);
+        }
+    }
+
+    /// Tells who was elected of its doubt, unless that is who has it from, or whom it is about.
+    fn hand_doubt_over(&mut self, of: Id, effects: &mut Effects<Self>) {
+        let succession = self.succession_mut();
+        let (leader, epoch) = (succession.leader.filter(|&leader| leader != of), succession.epoch);
+        if succession.doubts
+            && let Some(leader) = leader
+        {
+            succession.doubts = false;
             effects.send(leader, Self::say(Said::Doubt { epoch }));
         }
     }
@@ -249,7 +270,9 @@ pub(super) trait TokenKeeper: Process {
             return;
         }
         let before = succession.leader.replace(id);
-        if id == me && before != Some(me) {
+        if id != me {
+            self.hand_doubt_over(me, effects);
+        } else if before != Some(me) {
             self.inquire(None, effects);
         }
     }
@@ -257,19 +280,24 @@ pub(super) trait TokenKeeper: Process {
     fn on_said(&mut self, from: Id, said: Said<Self::Told>, effects: &mut Effects<Self>) {
         match said {
             Said::Inquire { epoch, dead, keep } => self.on_inquire(from, epoch, &dead, keep, effects),
-            Said::Answer { epoch, token, told } => self.on_answer(from, epoch, token, told, effects),
+            Said::Answer { epoch, token, told, doubts } => self.on_answer(from, epoch, token, (told, doubts), effects),
             Said::Outdated { epoch } => self.on_outdated(epoch, effects),
-            Said::Doubt { epoch } => self.on_doubt(epoch, effects),
+            Said::Doubt { epoch } => self.on_doubt(from, epoch, effects),
         }
     }
 
-    /// The token may have been lost between two others. If an epoch has begun since, all answer for that.
-    fn on_doubt(&mut self, epoch: Epoch, effects: &mut Effects<Self>) {
+    /// The token may have been lost between two others, also after one of them has answered for it.
+    fn on_doubt(&mut self, from: Id, epoch: Epoch, effects: &mut Effects<Self>) {
         let (me, _) = self.identity();
-        let succession = self.succession();
-        let is_asked_for = succession.inquiry.is_some() || succession.leader == Some(me);
-        if is_asked_for && epoch == succession.epoch {
+        let succession = self.succession_mut();
+        succession.latest = succession.latest.max(epoch);
+        if let Some(inquiry) = &mut succession.inquiry {
+            inquiry.is_doubted = true;
+        } else if succession.leader == Some(me) {
             self.inquire(None, effects);
+        } else {
+            succession.doubts = true;
+            self.hand_doubt_over(from, effects);
         }
     }
 
@@ -287,8 +315,10 @@ pub(super) trait TokenKeeper: Process {
         let dead = succession.suspected.iter().collect();
         succession.epoch = epoch;
         succession.asked = None;
+        succession.doubts = false;
         let found = token.into_iter().collect();
-        succession.inquiry = Some(Inquiry { awaited: awaited.clone(), found, told: alloc::vec![(me, told)] });
+        let told = alloc::vec![(me, told)];
+        succession.inquiry = Some(Inquiry { awaited: awaited.clone(), found, told, is_doubted: false });
         effects.save(self.to_save());
         effects.multicast(awaited.iter(), &Self::say(Said::Inquire { epoch, dead, keep }));
         self.take_early(effects);
@@ -318,10 +348,11 @@ pub(super) trait TokenKeeper: Process {
         let is_told = |asked: &mut Asked| asked.dead.iter().all(|id| suspected.contains(id));
         let Some(Asked { by, epoch, keep, .. }) = succession.asked.take_if(is_told) else { return };
         succession.epoch = epoch;
-        succession.inquiry = None;
+        let given_up = succession.inquiry.take();
+        let doubts = mem::take(&mut succession.doubts) || given_up.is_some_and(|inquiry| inquiry.is_doubted);
         let (token, told) = (self.answer_for_token(keep), self.tell());
         effects.save(self.to_save());
-        effects.send(by, Self::say(Said::Answer { epoch, token, told }));
+        effects.send(by, Self::say(Said::Answer { epoch, token, told, doubts }));
         self.take_early(effects);
     }
 
@@ -330,7 +361,7 @@ pub(super) trait TokenKeeper: Process {
         from: Id,
         epoch: Epoch,
         token: Option<Epoch>,
-        told: Self::Told,
+        (told, doubts): (Self::Told, bool),
         effects: &mut Effects<Self>,
     ) {
         let succession = self.succession_mut();
@@ -340,15 +371,17 @@ pub(super) trait TokenKeeper: Process {
         {
             inquiry.found.extend(token);
             inquiry.told.push((from, told));
+            inquiry.is_doubted |= doubts;
             self.conclude_if_answered(effects);
         }
     }
 
     fn conclude_if_answered(&mut self, effects: &mut Effects<Self>) {
         let inquiry = self.succession_mut().inquiry.take_if(|inquiry| inquiry.awaited.is_empty());
-        let Some(Inquiry { found, told, .. }) = inquiry else { return };
+        let Some(Inquiry { found, told, is_doubted, .. }) = inquiry else { return };
         match found.len() {
             0 => self.make_token(told, effects),
+            1 if is_doubted => return self.inquire(None, effects),
             1 => {}
             _ => return self.inquire(found.last().copied(), effects),
         }
@@ -360,9 +393,11 @@ pub(super) trait TokenKeeper: Process {
         let succession = self.succession_mut();
         if epoch > succession.epoch.max(succession.latest) {
             succession.latest = epoch;
-            succession.inquiry = None;
+            succession.doubts |= succession.inquiry.take().is_some_and(|inquiry| inquiry.is_doubted);
             if succession.leader == Some(me) {
                 self.inquire(None, effects);
+            } else {
+                self.hand_doubt_over(me, effects);
             }
         }
     }

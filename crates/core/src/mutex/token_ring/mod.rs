@@ -509,7 +509,7 @@ mod tests {
         let arrives = || Event::Receive { from: Id::new(3), message: token.clone() };
         let passes = |to| Effect::Send { to: Id::new(to), message: token.clone() };
         let suspect = |id| Event::Notice(Notice::Suspect(Id::new(id)));
-        let answers = says(3, Said::Answer { epoch, token: Some(epoch), told: () });
+        let answers = says(3, Said::Answer { epoch, token: Some(epoch), told: (), doubts: false });
         let mut first = ring(1, 4);
         assert_eq!(effects_of(1, &mut first, arrives()), vec![]);
         assert_eq!(effects_of(1, &mut first, inquires(3, epoch, &[2, 4])), vec![]);
@@ -528,7 +528,7 @@ mod tests {
             effects_of(2, &mut second, arrives(1, ZERO));
             let said = Said::Inquire { epoch, dead: vec![], keep: Some(keep) };
             let inquires = Event::Receive { from: Id::new(3), message: Message::Lost(said) };
-            let answers = says(3, Said::Answer { epoch, token, told: () });
+            let answers = says(3, Said::Answer { epoch, token, told: (), doubts: false });
             assert_eq!(effects_of(2, &mut second, inquires), vec![Effect::Save(epoch), answers]);
             effects_of(2, &mut second, Event::Input(Input::Exit))
         };

@@ -205,7 +205,7 @@ mod tests {
         let begins = vec![Effect::Save(epoch), send(2, inquires)];
         assert_eq!(effects_of(1, &mut first, Event::Notice(Notice::Leader(Id::new(1)))), begins);
         assert_eq!(effects_of(1, &mut first, ENTER), vec![]);
-        let answer = Message::Lost(Said::Answer { epoch, token: None, told: () });
+        let answer = Message::Lost(Said::Answer { epoch, token: None, told: (), doubts: false });
         let entered = Effect::Output(Output::Entered { fence: Fence::counted(Epoch::FIRST, Number::ZERO.next()) });
         assert_eq!(effects_of(1, &mut first, from(2, answer)), vec![send(2, Message::AskAgain), entered]);
     }
