@@ -11,8 +11,8 @@ use crate::detector::{Detector, Heartbeat};
 use crate::election::{Bully, ChangRoberts, Election, Ring};
 use crate::id::Id;
 use crate::mutex::{
-    Central, Lamport, Led, Maekawa, MaekawaDeadlockFree, Majority, Mutex, RicartAgrawala, RoucairolCarvalho,
-    SuzukiKasami, TokenRing,
+    Central, Lamport, Maekawa, MaekawaDeadlockFree, Majority, Mutex, RicartAgrawala, RoucairolCarvalho, SuzukiKasami,
+    TokenRing,
 };
 use crate::setting::Group;
 
@@ -439,7 +439,7 @@ pub trait Visitor {
     /// Visits a mutual exclusion algorithm.
     fn mutex<M: Mutex>(self) -> Self::Output;
     /// Visits one in which somebody leads, if that makes a difference.
-    fn led<M: Led>(self) -> Self::Output
+    fn led<M: Mutex>(self) -> Self::Output
     where
         Self: Sized,
     {

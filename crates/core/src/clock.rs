@@ -7,6 +7,7 @@ use core::fmt;
 use serde::{Deserialize, Serialize};
 
 use crate::id::Id;
+use crate::process::Stable;
 
 /// A reading of a Lamport clock.
 ///
@@ -16,6 +17,8 @@ use crate::id::Id;
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u64", into = "u64")]
 pub struct Number(u64);
+
+impl Stable for Number {}
 
 impl Number {
     /// What every clock shows at first.
@@ -179,6 +182,8 @@ impl fmt::Debug for Timestamp {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(try_from = "u32", into = "u32")]
 pub struct Epoch(u32);
+
+impl Stable for Epoch {}
 
 impl Epoch {
     /// The one in which everything begins, and which nobody has to begin.

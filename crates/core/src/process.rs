@@ -51,6 +51,25 @@ pub trait Message: Value + Serialize + DeserializeOwned {
     }
 }
 
+/// What must survive a crash.
+pub trait Stable: Value + Serialize + DeserializeOwned {
+    /// Something is saved after this: what is kept from then on. It takes the place of this, unless a process saves
+    /// only what has changed.
+    fn absorb(&mut self, later: Self) {
+        *self = later;
+    }
+}
+
+impl Stable for () {}
+
+/// Saves something after all that was saved before.
+pub fn keep<S: Stable>(kept: &mut Option<S>, saved: S) {
+    match kept {
+        Some(kept) => kept.absorb(saved),
+        None => *kept = Some(saved),
+    }
+}
+
 /// A state and a transition function. See the [module](self) for how to write and how to drive one.
 pub trait Process: Value {
     /// What it says to its peers.
@@ -62,7 +81,7 @@ pub trait Process: Value {
     /// Its timers, by name. [`core::convert::Infallible`] where there is none.
     type Timer: Value + Ord;
     /// What must survive a crash. `()` where nothing must.
-    type Stable: Value + Serialize + DeserializeOwned;
+    type Stable: Stable;
 
     /// The transition function: one event in, a new state and any number of effects out.
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>);
@@ -125,7 +144,7 @@ pub enum Effect<M, O, T, S> {
     },
     /// Do not wake me for this one after all.
     CancelTimer(T),
-    /// Keep this, in place of what was kept before, through any crash from here on.
+    /// Keep this through any crash from here on, in place of [what was kept before](Stable::absorb).
     Save(S),
     /// Tell the application.
     Output(O),

@@ -13,7 +13,7 @@ use quorate_core::id::Id;
 use quorate_core::mutex::Mutex;
 use quorate_core::process::{Process, Ticks};
 use quorate_core::setting::{Group, Options, Recovering, SettingError, Timing};
-use quorate_core::stack::{Surviving, Withdrawable};
+use quorate_core::stack::{Alone, Withdrawable};
 use quorate_core::trace::{Record, Recorded};
 
 use crate::application::{Application, ClientPlan, Clients, Listeners, Voters, Workload};
@@ -157,7 +157,10 @@ impl Experiment {
                 self.0.run_mutex::<M>(self.1)
             }
             fn recovering<M: Mutex>(self) -> Self::Output {
-                self.0.run_mutex::<Surviving<M>>(self.1)
+                self.0.run_mutex::<Alone<M>>(self.1)
+            }
+            fn led<M: Mutex>(self) -> Self::Output {
+                self.recovering::<M>()
             }
             fn election<E: Election>(self) -> Self::Output {
                 self.0.run_election::<E>(self.1)

@@ -3,7 +3,7 @@
 use quorate_core::catalog::Visitor;
 use quorate_core::detector::Detector;
 use quorate_core::election::{Chosen, Election};
-use quorate_core::mutex::{Led, Mutex};
+use quorate_core::mutex::Mutex;
 use quorate_core::stack::Elected;
 
 use crate::subject::Subject;
@@ -18,6 +18,13 @@ pub trait Runner {
     fn mutex<M: Mutex>(self) -> Self::Output;
     /// Runs processes that take turns, with what lets them recover from crashes around them.
     fn recovering<M: Mutex>(self) -> Self::Output;
+    /// Runs the same where somebody has to lead: with an election beside it, unless there is one already.
+    fn led<M: Mutex>(self) -> Self::Output
+    where
+        Self: Sized,
+    {
+        self.recovering::<Elected<Chosen, M>>()
+    }
     /// Runs processes that elect.
     fn election<E: Election>(self) -> Self::Output;
     /// Runs processes that find out who has crashed.
@@ -32,8 +39,8 @@ pub fn run<R: Runner>(subject: &impl Subject, recovers: bool, runner: R) -> R::O
         fn mutex<M: Mutex>(self) -> R::Output {
             if self.0 { self.1.recovering::<M>() } else { self.1.mutex::<M>() }
         }
-        fn led<M: Led>(self) -> R::Output {
-            if self.0 { self.1.recovering::<Elected<Chosen, M>>() } else { self.1.mutex::<M>() }
+        fn led<M: Mutex>(self) -> R::Output {
+            if self.0 { self.1.led::<M>() } else { self.1.mutex::<M>() }
         }
         fn election<E: Election>(self) -> R::Output {
             self.1.election::<E>()

@@ -7,7 +7,7 @@
 use std::sync::Arc;
 
 use quorate_core::id::Id;
-use quorate_core::process::{Effects, Event, Process, perform};
+use quorate_core::process::{Effects, Event, Process, keep, perform};
 use quorate_core::setting::{Group, Setting};
 
 /// How a process is made, at first and after each crash.
@@ -75,7 +75,7 @@ impl<P: Process> Node<P> {
 
     /// Puts something on its disk.
     pub fn save(&mut self, stable: P::Stable) {
-        self.saved = Some(stable);
+        keep(&mut self.saved, stable);
     }
 }
 

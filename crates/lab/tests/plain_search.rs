@@ -10,7 +10,7 @@ use quorate_core::catalog::{self, Entry, Family, Property, Visitor};
 use quorate_core::detector::Detector;
 use quorate_core::election::{Election, Ring};
 use quorate_core::id::Id;
-use quorate_core::mutex::{Led, Mutex};
+use quorate_core::mutex::Mutex;
 use quorate_core::process::Process;
 use quorate_core::setting::{Group, Options, Recovering, Timing};
 use quorate_core::stack::{Elected, Rejoining, Withdrawable};
@@ -49,7 +49,7 @@ impl Visitor for Plain<'_> {
         }
         self.search::<_, Client>(&M::ENTRY, Withdrawable::<M>::new)
     }
-    fn led<M: Led>(self) -> Searched {
+    fn led<M: Mutex>(self) -> Searched {
         if self.exploration.recovery.is_some() {
             return self.search::<_, Client>(&M::ENTRY, Withdrawable::<Rejoining<Elected<Ring, M>>>::new);
         }

@@ -306,7 +306,9 @@ pub(super) trait TokenKeeper: Process {
         let (me, n) = self.identity();
         let succession = self.succession();
         let early = succession.early.as_ref().map_or(Epoch::FIRST, |(epoch, _)| *epoch);
-        let latest = succession.epoch.max(succession.latest).max(early);
+        // Who has asked, and got no answer, hears of a later epoch than its own.
+        let asked = succession.asked.as_ref().map_or(Epoch::FIRST, |asked| asked.epoch);
+        let latest = succession.epoch.max(succession.latest).max(early).max(asked);
         // If all epochs are used up, the token stays lost: better than fences that do not grow.
         let Some(epoch) = latest.next_of(me, n) else { return };
         let (token, told) = (self.answer_for_token(keep), self.tell());
@@ -391,9 +393,11 @@ pub(super) trait TokenKeeper: Process {
     fn on_outdated(&mut self, epoch: Epoch, effects: &mut Effects<Self>) {
         let (me, _) = self.identity();
         let succession = self.succession_mut();
-        if epoch > succession.epoch.max(succession.latest) {
-            succession.latest = epoch;
-            succession.doubts |= succession.inquiry.take().is_some_and(|inquiry| inquiry.is_doubted);
+        succession.latest = succession.latest.max(epoch);
+        if epoch > succession.epoch
+            && let Some(inquiry) = succession.inquiry.take()
+        {
+            succession.doubts |= inquiry.is_doubted;
             if succession.leader == Some(me) {
                 self.inquire(None, effects);
             } else {

@@ -80,14 +80,13 @@ pub trait Mutex: Process<Input = Input, Output = Output> {
     fn stamp(&self) -> Number {
         Number::ZERO
     }
-}
 
-/// An algorithm in which one process leads the others, and another one has to take over when that has crashed. An
-/// [election](crate::stack::Elected) beside it finds out who.
-pub trait Led: Mutex {
-    /// Whether there is nobody to lead, and nobody elected to. When it becomes true, an election is called; its outcome
-    /// is told as [`Notice::Leader`](crate::process::Notice::Leader).
-    fn misses_leader(&self) -> bool;
+    /// Whether one process has to lead the others, and there is nobody to, nor elected to. When it becomes true, an
+    /// [election](crate::stack::Elected) is called; its outcome is told as
+    /// [`Notice::Leader`](crate::process::Notice::Leader).
+    fn misses_leader(&self) -> bool {
+        false
+    }
 }
 
 impl Recorded for Input {

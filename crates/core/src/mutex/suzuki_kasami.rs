@@ -32,7 +32,7 @@ use core::convert::Infallible;
 use serde::{Deserialize, Serialize};
 
 use super::lost_token::{Said, Succession, TokenKeeper};
-use super::{ALREADY_ENTERING, Input, Led, Mutex, NOT_INSIDE, Output};
+use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
 use crate::catalog::{Entry, Family, Measure, Property, Published, Recovery};
 use crate::clock::{Epoch, Fence, LamportClock, Number};
 use crate::id::{Id, IdSet};
@@ -57,6 +57,8 @@ pub struct Saved {
     /// No request has a larger number.
     requests: Number,
 }
+
+impl process::Stable for Saved {}
 
 /// What a process tells of itself where the token may be lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -148,9 +150,7 @@ impl Mutex for SuzukiKasami {
             succession: Succession::default(),
         }
     }
-}
 
-impl Led for SuzukiKasami {
     fn misses_leader(&self) -> bool {
         self.succession.misses_leader()
     }

@@ -1,15 +1,16 @@
 //! An election beside a mutual exclusion algorithm: for those that need one of them to lead when somebody has crashed.
 //!
-//! Both hear of crashes and returns. When the algorithm [misses a leader](Led::misses_leader), an election is called;
+//! Both hear of crashes and returns. When the algorithm [misses a leader](Member::lacks_leader), an election is called;
 //! whom it elects, the algorithm is told as [`Notice::Leader`]. Neither knows the other, so that any election goes with
 //! any algorithm. Without crashes, the election says nothing, and costs nothing.
 
 use serde::{Deserialize, Serialize};
 
+use super::{Member, Resources};
 use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::election::{self, Election};
-use crate::mutex::{Input, Led, Mutex, Output};
+use crate::mutex::Mutex;
 use crate::process::{self, Effects, Event, Notice, Process, perform};
 use crate::setting::{Options, Setting};
 
@@ -54,12 +55,11 @@ impl<E: process::Message, M: process::Message> process::Message for Message<E, M
     }
 }
 
-impl<E: Election<Stable = ()>, M: Led> Mutex for Elected<E, M> {
+impl<E: Election<Stable = ()>, M: Mutex> Mutex for Elected<E, M> {
     const ENTRY: Entry = M::ENTRY;
 
     fn new(setting: &Setting) -> Self {
-        let of_election = setting.with_options(Options::defaults(&E::ENTRY));
-        Elected { election: E::new(&of_election), algorithm: M::new(setting) }
+        Elected::beside(setting, M::new(setting))
     }
 
     fn stamp(&self) -> Number {
@@ -67,15 +67,30 @@ impl<E: Election<Stable = ()>, M: Led> Mutex for Elected<E, M> {
     }
 }
 
-impl<E: Election<Stable = ()>, M: Led> Process for Elected<E, M> {
+impl<E: Election<Stable = ()>, M: Mutex> Member for Elected<E, Resources<M>> {
+    fn highest_seen(&self) -> Number {
+        self.algorithm.highest_seen()
+    }
+
+    fn observing(stamp: Number) -> Self::Input {
+        Resources::<M>::observing(stamp)
+    }
+
+    /// It has an election.
+    fn lacks_leader(&self) -> bool {
+        false
+    }
+}
+
+impl<E: Election<Stable = ()>, M: Member> Process for Elected<E, M> {
     type Message = Message<E::Message, M::Message>;
-    type Input = Input;
-    type Output = Output;
+    type Input = M::Input;
+    type Output = M::Output;
     type Timer = Timer<E::Timer, M::Timer>;
     type Stable = M::Stable;
 
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
-        let missed = self.algorithm.misses_leader();
+        let missed = self.algorithm.lacks_leader();
         match event {
             Event::Start { incarnation, saved } => {
                 self.of_algorithm(Event::Start { incarnation, saved }, effects);
@@ -95,13 +110,24 @@ impl<E: Election<Stable = ()>, M: Led> Process for Elected<E, M> {
             Event::Timeout(Timer::Election(timer)) => self.of_election(Event::Timeout(timer), effects),
             Event::Timeout(Timer::Algorithm(timer)) => self.of_algorithm(Event::Timeout(timer), effects),
         }
-        if !missed && self.algorithm.misses_leader() {
+        if !missed && self.algorithm.lacks_leader() {
             self.of_election(Event::Input(election::Input::Call), effects);
         }
     }
 }
 
-impl<E: Election<Stable = ()>, M: Led> Elected<E, M> {
+impl<E: Election<Stable = ()>, M: Member> Elected<E, M> {
+    /// A process before its first event.
+    pub fn beside(setting: &Setting, algorithm: M) -> Self {
+        let of_election = setting.with_options(Options::defaults(&E::ENTRY));
+        Elected { election: E::new(&of_election), algorithm }
+    }
+
+    /// The algorithm.
+    pub fn algorithm(&self) -> &M {
+        &self.algorithm
+    }
+
     fn of_algorithm(&mut self, event: Event<M>, effects: &mut Effects<Self>) {
         let mut wanted = Effects::<M>::new(effects.me());
         perform(&mut self.algorithm, event, &mut wanted);

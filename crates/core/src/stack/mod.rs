@@ -1,18 +1,49 @@
 //! Processes around processes: what surrounds an algorithm is simulated and explored with it.
 
+mod alone;
 mod detected;
 mod elected;
 mod guarded;
 mod rejoining;
 mod reliable;
+pub mod resources;
 mod withdrawable;
 
+use crate::clock::Number;
+use crate::mutex::{Input, Mutex};
+use crate::process::Process;
+
+pub use alone::{Alone, Surviving};
 pub use detected::Detected;
 pub use elected::Elected;
-pub use guarded::Guarded;
+pub use guarded::{Guarded, Resigned, Resigning};
 pub use rejoining::Rejoining;
 pub use reliable::Reliable;
+pub use resources::{Name, Resources};
 pub use withdrawable::{Request, Withdrawable};
 
-/// Everything that an algorithm `M` needs to survive crashes on a network that loses, repeats and reorders messages.
-pub type Surviving<M> = Detected<Guarded<Reliable<Rejoining<M>>>>;
+/// What those around a process have to know of it: a mutual exclusion algorithm, or [many of them](Resources).
+pub trait Member: Process {
+    /// The highest number it has seen.
+    fn highest_seen(&self) -> Number;
+
+    /// How it is told of a number that others have seen.
+    fn observing(stamp: Number) -> Self::Input;
+
+    /// Whether there is nobody to lead, and somebody has to.
+    fn lacks_leader(&self) -> bool;
+}
+
+impl<M: Mutex> Member for M {
+    fn highest_seen(&self) -> Number {
+        self.stamp()
+    }
+
+    fn observing(stamp: Number) -> Input {
+        Input::Observe(stamp)
+    }
+
+    fn lacks_leader(&self) -> bool {
+        self.misses_leader()
+    }
+}

@@ -6,7 +6,7 @@
 //! its algorithm starts, observes the highest of these numbers, is told who is dead and who is back, and hears what was
 //! held back, in order. From then on everybody deals with its new life; and what it asks for comes after all that was
 //! asked for before. What somebody said before it crashed is not held back any longer: its answer would reach another
-//! life.
+//! life. Where there is a [quorum guard](super::Guarded), it also waits until it trusts a majority.
 //!
 //! **Assumes** that messages travel in sessions: who was told of a return was told of the crash before, and nothing of
 //! the former life comes later.
@@ -15,25 +15,29 @@ use alloc::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use super::Member;
+use super::guarded::is_majority;
 use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::id::{Id, IdSet};
-use crate::mutex::{Input, Mutex, Output};
+use crate::mutex::Mutex;
 use crate::process::{self, Effects, Event, Notice, Process, perform};
 use crate::setting::Setting;
 
-/// A mutual exclusion algorithm whose processes may come back.
+/// An algorithm whose processes may come back.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Rejoining<M: Mutex> {
+pub struct Rejoining<M: Member> {
     me: Id,
     n: u32,
+    /// Whether nobody takes part who does not trust a majority.
+    guard: bool,
     algorithm: M,
     newcomer: Option<Newcomer<M>>,
 }
 
 /// One who is back, and of whom not everybody is known to know.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Newcomer<M: Mutex> {
+struct Newcomer<M: Member> {
     incarnation: u64,
     saved: Option<M::Stable>,
     /// Who has not greeted it.
@@ -78,7 +82,7 @@ impl<M: Mutex> Mutex for Rejoining<M> {
     const ENTRY: Entry = M::ENTRY;
 
     fn new(setting: &Setting) -> Self {
-        Rejoining { me: setting.me, n: setting.n(), algorithm: M::new(setting), newcomer: None }
+        Rejoining::around(setting, M::new(setting))
     }
 
     fn stamp(&self) -> Number {
@@ -86,10 +90,10 @@ impl<M: Mutex> Mutex for Rejoining<M> {
     }
 }
 
-impl<M: Mutex> Process for Rejoining<M> {
+impl<M: Member> Process for Rejoining<M> {
     type Message = Message<M::Message>;
-    type Input = Input;
-    type Output = Output;
+    type Input = M::Input;
+    type Output = M::Output;
     type Timer = M::Timer;
     type Stable = M::Stable;
 
@@ -110,7 +114,7 @@ impl<M: Mutex> Process for Rejoining<M> {
             Event::Receive { from, message: Message::Welcome { highest } } => {
                 let Some(newcomer) = &mut self.newcomer else {
                     // The sender took us for dead. We have not forgotten anything.
-                    return self.happen(Event::Input(Input::Observe(highest)), effects);
+                    return self.happen(Event::Input(M::observing(highest)), effects);
                 };
                 newcomer.awaited.remove(from);
                 newcomer.highest = newcomer.highest.max(highest);
@@ -122,7 +126,7 @@ impl<M: Mutex> Process for Rejoining<M> {
                     None => self.happen(Event::Notice(notice), effects),
                 }
                 if let Notice::Trust(id) = notice {
-                    effects.send(id, Message::Welcome { highest: self.algorithm.stamp() });
+                    effects.send(id, Message::Welcome { highest: self.algorithm.highest_seen() });
                 }
                 self.join_if_welcome(effects);
             }
@@ -131,7 +135,24 @@ impl<M: Mutex> Process for Rejoining<M> {
     }
 }
 
-impl<M: Mutex> Rejoining<M> {
+impl<M: Member> Rejoining<M> {
+    /// A process before its first event.
+    pub fn around(setting: &Setting, algorithm: M) -> Self {
+        let guard = setting.group.recovering.is_some_and(|recovering| recovering.guard);
+        Rejoining { me: setting.me, n: setting.n(), guard, algorithm, newcomer: None }
+    }
+
+    /// The algorithm.
+    pub fn algorithm(&self) -> &M {
+        &self.algorithm
+    }
+
+    /// What the application has asked for since this life began, if it takes no part yet.
+    pub(super) fn held_back_inputs(&self) -> impl Iterator<Item = M::Input> {
+        let held_back = self.newcomer.iter().flat_map(|newcomer| &newcomer.held_back);
+        held_back.filter_map(|event| if let Event::Input(input) = event { Some(input.clone()) } else { None })
+    }
+
     /// Something happens to the algorithm, or will when it has started.
     fn happen(&mut self, event: Event<M>, effects: &mut Effects<Self>) {
         if let Some(newcomer) = &mut self.newcomer {
@@ -149,11 +170,14 @@ impl<M: Mutex> Rejoining<M> {
     }
 
     fn join_if_welcome(&mut self, effects: &mut Effects<Self>) {
-        let Some(newcomer) = self.newcomer.take_if(|newcomer| newcomer.awaited.is_empty()) else { return };
+        let (n, guard) = (self.n, self.guard);
+        let is_welcome =
+            |newcomer: &mut Newcomer<M>| newcomer.awaited.is_empty() && (!guard || is_majority(n, &newcomer.dead));
+        let Some(newcomer) = self.newcomer.take_if(is_welcome) else { return };
         let Newcomer { incarnation, saved, highest, dead, back, held_back, .. } = newcomer;
         self.happen(Event::Start { incarnation, saved }, effects);
         if highest > Number::ZERO {
-            self.happen(Event::Input(Input::Observe(highest)), effects);
+            self.happen(Event::Input(M::observing(highest)), effects);
         }
         for id in dead.iter() {
             self.happen(Event::Notice(Notice::Suspect(id)), effects);
@@ -167,7 +191,7 @@ impl<M: Mutex> Rejoining<M> {
     }
 }
 
-impl<M: Mutex> Newcomer<M> {
+impl<M: Member> Newcomer<M> {
     /// It is told of somebody. What that one has said is of a life, or a session, that is over.
     fn notice(&mut self, notice: Notice) {
         match notice {

@@ -78,6 +78,16 @@ impl<M: Mutex> Withdrawable<M> {
         &self.algorithm
     }
 
+    /// If it ends now: what its application is to be told, and what it still asks for.
+    pub(super) fn resign(&self) -> (&'static [Output], Option<Request>) {
+        match self.wish {
+            Wish::Nothing => (&[], None),
+            Wish::Enter => (&[], Some(Request::Enter)),
+            Wish::Stay => (&[Output::Lost, Output::Exited], None),
+            Wish::Withdrawn => (&[Output::Withdrawn], None),
+        }
+    }
+
     /// Lets the algorithm take a step, and sees to it that what nobody wants any more is left at once.
     fn forward(&mut self, event: Event<M>, effects: &mut Effects<Self>) {
         let since = effects.len();

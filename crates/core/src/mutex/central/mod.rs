@@ -178,6 +178,10 @@ impl Mutex for Central {
             recovers: setting.group.recovering.is_some(),
         }
     }
+
+    fn misses_leader(&self) -> bool {
+        self.leader.is_none() && self.elected.is_none()
+    }
 }
 
 impl Process for Central {

@@ -17,14 +17,8 @@
 use super::{Central, Coordinator, Message, Phase};
 use crate::clock::Epoch;
 use crate::id::{Id, IdSet};
-use crate::mutex::{Led, Output};
+use crate::mutex::Output;
 use crate::process::Effects;
-
-impl Led for Central {
-    fn misses_leader(&self) -> bool {
-        self.leader.is_none() && self.elected.is_none()
-    }
-}
 
 impl Central {
     /// A later life knows nothing but the epochs of before.

@@ -75,6 +75,8 @@ pub struct Saved {
     vote: Option<(Id, Ballot)>,
 }
 
+impl process::Stable for Saved {}
+
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Released,

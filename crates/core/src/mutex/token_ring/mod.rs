@@ -31,7 +31,7 @@ use alloc::vec::Vec;
 use serde::{Deserialize, Serialize};
 
 use super::lost_token::{Said, Succession, TokenKeeper};
-use super::{ALREADY_ENTERING, Input, Led, Mutex, NOT_INSIDE, Output};
+use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
 use crate::catalog::{Assumptions, Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
 use crate::clock::{Counting, Epoch, Fence, Number};
 use crate::id::Id;
@@ -224,9 +224,7 @@ impl Mutex for TokenRing {
             asked: None,
         }
     }
-}
 
-impl Led for TokenRing {
     fn misses_leader(&self) -> bool {
         self.succession.misses_leader()
     }

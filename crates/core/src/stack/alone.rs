@@ -1,0 +1,78 @@
+//! One resource: all that a member of a group runs, as a mutual exclusion algorithm.
+//!
+//! For the laboratory, whose applications ask for one thing only. So what is simulated is what runs on a network.
+
+use super::{Detected, Elected, Guarded, Member, Name, Rejoining, Reliable, Request, Resources, resources};
+use crate::catalog::Entry;
+use crate::clock::Number;
+use crate::election::Chosen;
+use crate::mutex::{Input, Mutex, Output};
+use crate::process::{Effects, Event, Process, perform};
+use crate::setting::Setting;
+
+/// Everything that an algorithm `M` needs to serve any number of resources, to survive crashes, and to tell who leads,
+/// on a network that loses, repeats and reorders messages.
+pub type Surviving<M> = Detected<Guarded<Reliable<Rejoining<Elected<Chosen, Resources<M>>>>>>;
+
+impl<M: Mutex> Surviving<M> {
+    /// A process before its first event.
+    pub fn new(setting: &Setting) -> Self {
+        let election = Elected::beside(setting, Resources::new(setting));
+        let reliable = Reliable::around(setting, Rejoining::around(setting, election));
+        Detected::around(setting, Guarded::around(setting, reliable))
+    }
+
+    /// All resources.
+    pub fn resources(&self) -> &Resources<M> {
+        self.process().process().process().algorithm().algorithm()
+    }
+}
+
+/// The same with one resource, which has no name.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Alone<M: Mutex>(Surviving<M>);
+
+impl<M: Mutex> Mutex for Alone<M> {
+    const ENTRY: Entry = M::ENTRY;
+
+    fn new(setting: &Setting) -> Self {
+        Alone(Surviving::new(setting))
+    }
+
+    fn stamp(&self) -> Number {
+        self.0.resources().highest_seen()
+    }
+}
+
+impl<M: Mutex> Process for Alone<M> {
+    type Message = <Surviving<M> as Process>::Message;
+    type Input = Input;
+    type Output = Output;
+    type Timer = <Surviving<M> as Process>::Timer;
+    type Stable = <Surviving<M> as Process>::Stable;
+
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        let of = |request| Event::Input(resources::Input::Of(Name::new(""), request));
+        let event = match event {
+            Event::Start { incarnation, saved } => Event::Start { incarnation, saved },
+            Event::Input(Input::Enter) => of(Request::Enter),
+            Event::Input(Input::Exit) => of(Request::Exit),
+            Event::Input(Input::Observe(stamp)) => Event::Input(resources::Input::Observe(stamp)),
+            Event::Notice(notice) => Event::Notice(notice),
+            Event::Receive { from, message } => Event::Receive { from, message },
+            Event::Timeout(timer) => Event::Timeout(timer),
+        };
+        let mut wanted = Effects::<Surviving<M>>::new(effects.me());
+        perform(&mut self.0, event, &mut wanted);
+        effects.adopt(
+            &mut wanted,
+            |message| message,
+            |timer| timer,
+            |effects, stable| effects.save(stable),
+            |effects, output| match output {
+                resources::Output::Of(_, output) => effects.output(output),
+                resources::Output::Leader(_) => {}
+            },
+        );
+    }
+}

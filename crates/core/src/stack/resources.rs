@@ -1,0 +1,325 @@
+//! Named resources: one process of an algorithm for each, made when its name is first heard.
+//!
+//! Resources know nothing of each other; each has its own requests, its own clock, its own fences. What concerns all of
+//! them (crashes, returns, who leads, numbers that were observed) is told to each; and to one that is made later, as
+//! if it had been there from the beginning and nobody had asked for it. So **idle resources cost nothing**: no message,
+//! no timer, no memory before their first use. Only where somebody crashes do those that were used hear of it.
+//!
+//! There is one [election](super::Elected) for all of them, not one each. A resource is told who leads once somebody has
+//! crashed; before, everybody follows the algorithm as its paper has it, whoever leads.
+//!
+//! What a resource has to keep through a crash is saved for it alone: a save is as large as the change.
+
+use alloc::collections::{BTreeMap, BTreeSet};
+use alloc::string::String;
+use alloc::sync::Arc;
+use alloc::vec::Vec;
+use core::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::{Member, Request, Resigned, Resigning, Withdrawable};
+use crate::clock::Number;
+use crate::id::{Id, IdSet};
+use crate::mutex::{self, Mutex};
+use crate::process::{self, Effects, Event, Notice, Process, perform};
+use crate::setting::Setting;
+
+/// The name of a resource.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Name(Arc<str>);
+
+/// A mutual exclusion algorithm for any number of resources.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Resources<M: Mutex> {
+    /// How each begins.
+    unborn: Withdrawable<M>,
+    life: u64,
+    resources: BTreeMap<Name, Withdrawable<M>>,
+    /// What former lives have saved of those that were not heard of in this one.
+    saved: BTreeMap<Name, M::Stable>,
+    /// The highest number that was observed for all.
+    observed: Number,
+    /// Who has crashed; and who has crashed and is back.
+    dead: IdSet,
+    back: IdSet,
+    /// Who leads, as far as is known, and whether the application wants to know.
+    leader: Option<Id>,
+    is_leader_wanted: bool,
+    /// The resources that miss a leader.
+    leaderless: BTreeSet<Name>,
+}
+
+/// What the application asks.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Input {
+    /// Something of one resource.
+    Of(Name, Request),
+    /// For all resources: a message of the application has arrived that carries this stamp.
+    Observe(Number),
+    /// From now on it wants to know who leads.
+    Lead,
+}
+
+/// What the application is told.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Output {
+    /// Something about one resource.
+    Of(Name, mutex::Output),
+    /// Who leads.
+    Leader(Id),
+}
+
+/// What is said about a resource.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Message<M> {
+    /// Which.
+    pub resource: Name,
+    /// What.
+    pub message: M,
+}
+
+/// What a resource waits for.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Timer<T> {
+    /// Which.
+    pub resource: Name,
+    /// What for.
+    pub timer: T,
+}
+
+/// What resources have to keep: of each that is named, all of it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Saved<S>(pub BTreeMap<Name, S>);
+
+impl Name {
+    /// This name. Which names are sensible is up to the driver.
+    pub fn new(name: &str) -> Name {
+        Name(name.into())
+    }
+
+    /// As a string.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Name {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for Name {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Name {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        String::deserialize(deserializer).map(|name| Name(name.into()))
+    }
+}
+
+impl<M: process::Message> process::Message for Message<M> {
+    fn kind(&self) -> &'static str {
+        self.message.kind()
+    }
+
+    fn number(&self) -> Option<u64> {
+        self.message.number()
+    }
+}
+
+impl<S: process::Stable> process::Stable for Saved<S> {
+    fn absorb(&mut self, later: Self) {
+        self.0.extend(later.0);
+    }
+}
+
+impl<M: Mutex> Resources<M> {
+    /// No resource yet.
+    pub fn new(setting: &Setting) -> Self {
+        Resources {
+            unborn: Withdrawable::new(setting),
+            life: 0,
+            resources: BTreeMap::new(),
+            saved: BTreeMap::new(),
+            observed: Number::ZERO,
+            dead: IdSet::new(),
+            back: IdSet::new(),
+            leader: None,
+            is_leader_wanted: false,
+            leaderless: BTreeSet::new(),
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.resources.len()
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.resources.is_empty()
+    }
+
+    /// Who leads, as far as is known.
+    pub fn leader(&self) -> Option<Id> {
+        self.leader
+    }
+
+    /// Lets something happen to a resource, which is made if it is new.
+    fn happen(&mut self, resource: &Name, event: Event<Withdrawable<M>>, effects: &mut Effects<Self>) {
+        if !self.resources.contains_key(resource) {
+            self.make(resource, effects);
+        }
+        self.step_of(resource, event, effects);
+    }
+
+    /// A resource that has been there from the beginning, unused.
+    fn make(&mut self, resource: &Name, effects: &mut Effects<Self>) {
+        self.resources.insert(resource.clone(), self.unborn.clone());
+        let saved = self.saved.remove(resource);
+        self.step_of(resource, Event::Start { incarnation: self.life, saved }, effects);
+        if self.observed > Number::ZERO {
+            self.step_of(resource, Event::Input(Request::Observe(self.observed)), effects);
+        }
+        let told = |id| Event::Notice(Notice::Suspect(id));
+        for id in Vec::from_iter(self.dead.iter().chain(self.back.iter())) {
+            self.step_of(resource, told(id), effects);
+        }
+        for id in Vec::from_iter(self.back.iter()) {
+            self.step_of(resource, Event::Notice(Notice::Trust(id)), effects);
+        }
+        if let Some(leader) = self.leader
+            && self.is_led()
+        {
+            self.step_of(resource, Event::Notice(Notice::Leader(leader)), effects);
+        }
+    }
+
+    fn step_of(&mut self, resource: &Name, event: Event<Withdrawable<M>>, effects: &mut Effects<Self>) {
+        let Some(process) = self.resources.get_mut(resource) else { return };
+        let mut wanted = Effects::<M>::new(effects.me());
+        let missed = process.algorithm().misses_leader();
+        perform(process, event, &mut wanted);
+        let misses = process.algorithm().misses_leader();
+        effects.adopt(
+            &mut wanted,
+            |message| Message { resource: resource.clone(), message },
+            |timer| Timer { resource: resource.clone(), timer },
+            |effects, stable| effects.save(Saved(BTreeMap::from([(resource.clone(), stable)]))),
+            |effects, output| effects.output(Output::Of(resource.clone(), output)),
+        );
+        match (missed, misses, self.leader) {
+            // Nobody has to be elected: somebody is.
+            (false, true, Some(leader)) => self.step_of(resource, Event::Notice(Notice::Leader(leader)), effects),
+            (false, true, None) => _ = self.leaderless.insert(resource.clone()),
+            (true, false, _) => _ = self.leaderless.remove(resource),
+            (true, true, _) | (false, false, _) => {}
+        }
+    }
+
+    /// Whether the resources are told who leads.
+    fn is_led(&self) -> bool {
+        !self.dead.is_empty() || !self.back.is_empty()
+    }
+
+    fn tell_all(&mut self, event: impl Fn() -> Event<Withdrawable<M>>, effects: &mut Effects<Self>) {
+        for resource in Vec::from_iter(self.resources.keys().cloned()) {
+            self.step_of(&resource, event(), effects);
+        }
+    }
+
+    fn on_notice(&mut self, notice: Notice, effects: &mut Effects<Self>) {
+        match notice {
+            Notice::Suspect(id) => {
+                self.dead.insert(id);
+                self.back.remove(id);
+                self.leader = self.leader.filter(|&leader| leader != id);
+            }
+            Notice::Trust(id) => {
+                self.dead.remove(id);
+                self.back.insert(id);
+            }
+            Notice::Leader(id) => {
+                if self.leader.replace(id) != Some(id) {
+                    effects.output(Output::Leader(id));
+                }
+                if !self.is_led() {
+                    return;
+                }
+            }
+        }
+        self.tell_all(|| Event::Notice(notice), effects);
+    }
+
+    fn on_input(&mut self, input: Input, effects: &mut Effects<Self>) {
+        match input {
+            Input::Of(resource, request) => self.happen(&resource, Event::Input(request), effects),
+            Input::Observe(stamp) => {
+                self.observed = self.observed.max(stamp);
+                self.tell_all(|| Event::Input(Request::Observe(stamp)), effects);
+            }
+            Input::Lead => self.is_leader_wanted = true,
+        }
+    }
+}
+
+impl<M: Mutex> Resigning for Resources<M> {
+    fn resign(&self) -> Resigned<Self> {
+        let mut resigned = Resigned { told: Vec::new(), asked: Vec::new() };
+        for (name, resource) in &self.resources {
+            let (told, asks) = resource.resign();
+            resigned.told.extend(told.iter().map(|&output| Output::Of(name.clone(), output)));
+            resigned.asked.extend(asks.map(|request| Input::Of(name.clone(), request)));
+        }
+        resigned.asked.extend(self.is_leader_wanted.then_some(Input::Lead));
+        resigned
+    }
+}
+
+impl<M: Mutex> Member for Resources<M> {
+    fn highest_seen(&self) -> Number {
+        self.resources.values().map(|resource| resource.stamp()).max().unwrap_or_default().max(self.observed)
+    }
+
+    fn observing(stamp: Number) -> Input {
+        Input::Observe(stamp)
+    }
+
+    fn lacks_leader(&self) -> bool {
+        self.leader.is_none() && (self.is_leader_wanted || !self.leaderless.is_empty())
+    }
+}
+
+impl<M: Mutex> Process for Resources<M> {
+    type Message = Message<M::Message>;
+    type Input = Input;
+    type Output = Output;
+    type Timer = Timer<M::Timer>;
+    type Stable = Saved<M::Stable>;
+
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        match event {
+            Event::Start { incarnation, saved } => {
+                self.life = incarnation;
+                self.saved = saved.map(|Saved(saved)| saved).unwrap_or_default();
+            }
+            Event::Input(input) => self.on_input(input, effects),
+            Event::Notice(notice) => self.on_notice(notice, effects),
+            Event::Receive { from, message: Message { resource, message } } => {
+                self.happen(&resource, Event::Receive { from, message }, effects);
+            }
+            Event::Timeout(Timer { resource, timer }) => self.step_of(&resource, Event::Timeout(timer), effects),
+        }
+    }
+}
