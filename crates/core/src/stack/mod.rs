@@ -11,7 +11,7 @@ pub use detected::Detected;
 pub use elected::Elected;
 pub use guarded::Guarded;
 pub use rejoining::Rejoining;
-pub use reliable::Reliable;
+pub use reliable::{Limits, Reliable};
 pub use withdrawable::{Request, Withdrawable};
 
 /// Everything that an algorithm `M` needs to survive crashes on a network that loses, repeats and reorders messages.
