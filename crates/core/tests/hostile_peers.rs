@@ -11,10 +11,10 @@ use quorate_core::clock::{Fence, Number};
 use quorate_core::detector::Detector;
 use quorate_core::election::{self, Election};
 use quorate_core::id::Id;
-use quorate_core::mutex::Mutex;
+use quorate_core::mutex::{Input, Mutex};
 use quorate_core::process::{Effect, Effects, Event, Notice, Process, perform};
 use quorate_core::setting::{Group, Options, Setting, Timing};
-use quorate_core::stack::{Request, Withdrawable};
+use quorate_core::stack::{Alone, Request, Withdrawable};
 use serde_json::Value;
 
 const STEPS: usize = 400;
@@ -137,6 +137,7 @@ impl Visitor for Torment {
         let inputs =
             if self.seed.is_multiple_of(2) { wishes.to_vec() } else { [wishes.as_slice(), &[observe]].concat() };
         torment(&M::ENTRY, self.n, self.seed, Withdrawable::<M>::new, &inputs);
+        torment(&M::ENTRY, self.n, self.seed, Alone::<M>::new, &[Input::Enter, Input::Enter, Input::Exit]);
     }
 
     fn election<E: Election>(self) {

@@ -12,7 +12,7 @@ use quorate_core::catalog::{Entry, Family};
 use quorate_core::id::Id;
 use quorate_core::process::{Effects, Event, Message, Notice, Process};
 use quorate_core::setting::{Group, Options, Setting, Timing};
-use quorate_core::stack::Reliable;
+use quorate_core::stack::{Limits, Reliable};
 use quorate_core::trace::{Recorded, What};
 use quorate_lab::network::Order;
 use quorate_lab::stage::host::Company;
@@ -144,6 +144,15 @@ impl<P: Numbering> Free<P> for Speaker {
 const TIMEOUTS: u32 = 1;
 
 fn stage<P: Numbering>(times: u32, speaks: Option<Id>, bounds: Bounds) -> Stage<P, Speaker> {
+    stage_of(P::create, times, speaks, bounds)
+}
+
+fn stage_of<P: Numbering>(
+    create: fn(&Setting) -> P,
+    times: u32,
+    speaks: Option<Id>,
+    bounds: Bounds,
+) -> Stage<P, Speaker> {
     let entry = Entry::new("numbers", Family::Mutex);
     let group = Group::new(&entry, 2, 1, Timing::Asynchronous, Options::defaults(&entry)).unwrap();
     let rules = Rules {
@@ -161,7 +170,7 @@ fn stage<P: Numbering>(times: u32, speaks: Option<Id>, bounds: Bounds) -> Stage<
         causal: false,
         sealed: false,
     };
-    Stage::new(Company { group, create: P::create, timed: false, with_resource: false }, rules).0
+    Stage::new(Company { group, create, timed: false, with_resource: false }, rules).0
 }
 
 /// What became of a search.
@@ -257,6 +266,23 @@ fn three_messages_two_losses_a_second_arrival_and_a_return() {
     let found = search_up_to(timeouts, stage::<Reliable<Numbers>>(3, Some(Id::new(1)), bad()));
     println!("{found:?}");
     assert!(found.states > 1_000 && found.wrong == 0 && found.unfinished == 0, "{found:?}");
+}
+
+/// One message at a time, and the others wait: with room for three; and for two, where a third ends the session.
+#[test]
+fn limits_are_kept_and_who_exceeds_them_begins_anew() {
+    fn roomy(setting: &Setting) -> Reliable<Numbers> {
+        Reliable::within(Limits { in_flight: 1, unacknowledged: 3 }, setting, Numbers::new(setting))
+    }
+    fn narrow(setting: &Setting) -> Reliable<Numbers> {
+        Reliable::within(Limits { in_flight: 1, unacknowledged: 2 }, setting, Numbers::new(setting))
+    }
+    for create in [roomy, narrow] {
+        let bounds = Bounds { crashes: 0, restarts: 0, losses: 1, ..bad() };
+        let found = search(stage_of(create, 3, Some(Id::new(1)), bounds));
+        println!("{found:?}");
+        assert!(found.states > 100 && found.wrong == 0 && found.unfinished == 0, "{found:?}");
+    }
 }
 
 /// The search finds what it is to find: without the channels, every one of these breaks it.

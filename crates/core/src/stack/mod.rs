@@ -18,7 +18,7 @@ pub use detected::Detected;
 pub use elected::Elected;
 pub use guarded::{Guarded, Resigned, Resigning};
 pub use rejoining::Rejoining;
-pub use reliable::Reliable;
+pub use reliable::{Limits, Reliable};
 pub use resources::{Name, Resources};
 pub use withdrawable::{Request, Withdrawable};
 
