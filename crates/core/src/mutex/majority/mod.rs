@@ -20,10 +20,11 @@
 //! the same time can split the votes each time; random waiting, longer after each failure, makes that improbable. **Not
 //! in order**.
 //!
-//! **Fence**: one more than the largest that the candidate and its voters know of. Every release tells what the
-//! candidate knows, its own last entry included: its next try may overtake the release of that entry, and take over the
-//! vote. So the coordinator that two majorities share has heard of the earlier entry before it votes for another
-//! candidate.
+//! **Fence**: (number, id), where the number is one more than the largest that the candidate and its voters know of.
+//! Every release tells what the candidate knows, its own last entry included: its next try may overtake the release of
+//! that entry, and take over the vote. So the coordinator that two majorities share has heard of the earlier entry
+//! before it votes for another candidate, and numbers grow from entry to entry. The id is for two that are inside at
+//! once, as the living were taken for dead: they may count to the same number, and yet their fences differ.
 //!
 //! **Crashes** are survived, if everybody is told of them; how is in `recovery.rs`.
 
@@ -35,7 +36,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
 use crate::catalog::{Choice, Entry, Family, OptionSpec, Property, Recovery, Values};
-use crate::clock::{Epoch, Fence, LamportClock, Number};
+use crate::clock::{Fence, LamportClock, Number, Timestamp};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process, Ticks};
 use crate::setting::Setting;
@@ -177,7 +178,6 @@ impl Mutex for Majority {
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             fenced_crashes: Some(1),
-            distinct_fences: false,
             ..Recovery::new("the dead count as refusals, and votes that they had are free again")
         }),
         options: &[
@@ -309,7 +309,8 @@ impl Majority {
                     self.phase = Phase::Held { votes: votes.take() };
                     self.entries = self.entries.next();
                     effects.cancel_timer(Timer::Answers);
-                    effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, self.entries) });
+                    let fence = Fence::stamped(Timestamp::new(self.entries, self.me));
+                    effects.output(Output::Entered { fence });
                 }
             }
             // One more than needed: it goes back with the others.
@@ -439,8 +440,10 @@ mod tests {
         Effect::SetTimer { timer: Timer::BackOff, after: 0..=longest }
     }
 
+    /// The first process enters.
     fn entered(entries: u64) -> EffectOf<Majority> {
-        Effect::Output(Output::Entered { fence: Fence::counted(Epoch::FIRST, entries.try_into().unwrap()) })
+        let stamp = Timestamp::new(entries.try_into().unwrap(), Id::new(1));
+        Effect::Output(Output::Entered { fence: Fence::stamped(stamp) })
     }
 
     #[test]
