@@ -41,7 +41,7 @@ fn json_has_what_is_documented() {
     assert_eq!((&report["n"], &report["seed"], &report["entries"]), (&5.into(), &7.into(), &50.into()));
     assert_eq!((&report["messages"], &report["messages_per_entry"]), (&400.into(), &8.0.into()));
     for delay in ["client_delay", "sync_delay"] {
-        for figure in ["mean", "p50", "p99", "max"] {
+        for figure in ["mean", "p50", "p90", "p99", "max"] {
             assert!(report[delay][figure].is_number(), "{delay} {figure}");
         }
     }

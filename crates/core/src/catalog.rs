@@ -109,9 +109,6 @@ pub struct Recovery {
     /// Over how many crashes its fences grow that not everybody has been told of yet. Any number, if none is said, as
     /// long as somebody who has heard of the last entries lives.
     pub fenced_crashes: Option<u32>,
-    /// Whether no two entries have the same fence even where the living are taken for dead, as a fence carries who gave
-    /// it. Where it is only a count, two of which each takes the other for dead come to the same.
-    pub distinct_fences: bool,
     /// Whether an election beside it decides who leads.
     pub elects: bool,
 }
@@ -119,7 +116,7 @@ pub struct Recovery {
 impl Recovery {
     /// A recovery that survives any number of crashes by itself.
     pub const fn new(summary: &'static str) -> Recovery {
-        Recovery { summary, fenced_crashes: None, distinct_fences: true, elects: false }
+        Recovery { summary, fenced_crashes: None, elects: false }
     }
 }
 

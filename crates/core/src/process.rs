@@ -30,6 +30,7 @@ use core::ops::RangeInclusive;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
+use crate::clock::Number;
 use crate::id::Id;
 
 /// A duration, in the driver's smallest unit of time.
@@ -48,6 +49,13 @@ pub trait Message: Value + Serialize + DeserializeOwned {
     /// The number that people follow in a conversation (a timestamp, a count), if it carries one.
     fn number(&self) -> Option<u64> {
         None
+    }
+
+    /// The numbers in it that [tell tries apart](Process::tries), each with whose tries they are, given who has sent it
+    /// to whom.
+    fn tries(&mut self, from: Id, to: Id) -> Vec<(Id, &mut Number)> {
+        let _ = (from, to);
+        Vec::new()
     }
 }
 
@@ -85,6 +93,17 @@ pub trait Process: Value {
 
     /// The transition function: one event in, a new state and any number of effects out.
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>);
+
+    /// The numbers in its state that only tell one try of a process from another, each with whose tries they are, if
+    /// the algorithm tries again and again.
+    ///
+    /// Such numbers of one process are compared with each other, and counted on from the latest of them; nothing else
+    /// is done with them. So if all that there are of a process, in all states and messages, were smaller by the same
+    /// amount, everything would go on in the same way. Where nothing bounds the tries, the explorer goes by that: it
+    /// finds that a run goes round although its numbers grow.
+    fn tries(&mut self) -> Option<Vec<(Id, &mut Number)>> {
+        None
+    }
 }
 
 /// What can happen to a process.

@@ -100,6 +100,7 @@ impl Distribution {
         Some(Summary {
             mean: self.mean()? / unit,
             p50: scaled(self.percentile(50.0)?),
+            p90: scaled(self.percentile(90.0)?),
             p99: scaled(self.percentile(99.0)?),
             max: scaled(self.max),
         })
@@ -117,6 +118,8 @@ pub struct Summary {
     pub mean: f64,
     /// Half of the values are no larger.
     pub p50: f64,
+    /// 9 of 10 values are no larger.
+    pub p90: f64,
     /// 99 of 100 values are no larger.
     pub p99: f64,
     /// The largest.
@@ -132,7 +135,10 @@ mod tests {
     fn few_values_are_summarised_exactly() {
         let mut distribution = Distribution::default();
         (1..=100).for_each(|value| distribution.add(value));
-        assert_eq!(distribution.summary(1.0), Some(Summary { mean: 50.5, p50: 50.0, p99: 99.0, max: 100.0 }));
+        assert_eq!(
+            distribution.summary(1.0),
+            Some(Summary { mean: 50.5, p50: 50.0, p90: 90.0, p99: 99.0, max: 100.0 })
+        );
         assert_eq!(Distribution::default().summary(1.0), None);
     }
 

@@ -6,6 +6,7 @@
 
 use std::sync::Arc;
 
+use quorate_core::clock::Number;
 use quorate_core::id::Id;
 use quorate_core::process::{Effects, Event, Process, keep, perform};
 use quorate_core::setting::{Group, Setting};
@@ -49,6 +50,11 @@ impl<P: Process> Node<P> {
     /// The process, to look at.
     pub fn process(&self) -> &P {
         &self.process
+    }
+
+    /// The numbers in its process that tell [tries](Process::tries) apart.
+    pub fn tries(&mut self) -> Option<Vec<(Id, &mut Number)>> {
+        self.process.tries()
     }
 
     /// Lets it begin a life. Its effects are added to `effects`.

@@ -1,16 +1,15 @@
 //! What fences are for: where the living are taken for dead, two are inside, and a resource that checks fences stays in
-//! order all the same; and where it does not.
+//! order all the same.
 
-use quorate_core::catalog::{self, ENTRIES, Entry, Family, Property};
+use quorate_core::catalog::{self, ENTRIES, Entry, Family};
+use quorate_core::trace::What;
 use quorate_lab::explore::counterexample::Counterexample;
 use quorate_lab::explore::goal::Goal;
 use quorate_lab::explore::{Exploration, ExplorationError, Findings, Verdict};
-use quorate_lab::observer::Verdict as Judged;
 use quorate_lab::recovery::Beside;
 use quorate_lab::scenario::{Scenario, builtin};
 use quorate_lab::stage::Bounds;
 use quorate_lab::stage::wish::Times;
-use quorate_lab::time::DELTA;
 
 /// One that lives is taken for dead, and two writes are made: enough for one to be lost.
 const SUSPICION: Bounds = Bounds { suspicions: 1, writes: 2, ..NOTHING };
@@ -57,16 +56,6 @@ fn verdict_in_words(findings: &Findings, goal: Goal) -> String {
     }
 }
 
-/// In which step a scenario breaks a property.
-fn broken_by(scenario: &str, property: Property) -> String {
-    let played = builtin::find(scenario).expect("it is listed").scenario().play().expect("it can be played");
-    let broken = played.verdicts.iter().find_map(|(asked, verdict)| match verdict {
-        Judged::Violated(violation) if *asked == property => Some(violation.at / DELTA),
-        _ => None,
-    });
-    format!("broken in {} steps", broken.expect("it is violated"))
-}
-
 /// The table of the page is what comes out here.
 #[test]
 fn with_fences_checked_at_the_resource_it_stays_in_order_although_two_are_inside() {
@@ -76,18 +65,13 @@ fn with_fences_checked_at_the_resource_it_stays_in_order_although_two_are_inside
     for entry in mutexes() {
         let n = size(entry.name);
         let unsealed = explore(entry.name, &exploration(n, SUSPICION, false, &[Goal::NoLostUpdate]));
-        let with_seal = if entry.name == "majority" {
-            // There are too many states to look for it each time.
-            [Property::ResourceSafety, Property::NoLostUpdate]
-                .map(|property| broken_by("majority-same-fence", property))
-        } else {
-            let goals = [Goal::ResourceSafety, Goal::NoLostUpdate];
-            let sealed = explore(entry.name, &exploration(n, SUSPICION, true, &goals));
-            goals.map(|goal| verdict_in_words(&sealed, goal))
-        };
-        let [safety, sealed] = &with_seal;
-        let distinct = entry.recovery.is_some_and(|recovery| recovery.distinct_fences);
-        assert_eq!((safety == "holds", sealed == "holds"), (distinct, distinct), "{}: its file says else", entry.name);
+        let goals = [Goal::ResourceSafety, Goal::NoLostUpdate];
+        // Majority voting has 31 million states among three even if no timer runs out: `./soak explore` goes through
+        // them, and here it is explored between two.
+        let sealed_n = if entry.name == "majority" { 2 } else { n };
+        let sealed = explore(entry.name, &exploration(sealed_n, SUSPICION, true, &goals));
+        let [safety, sealed] = goals.map(|goal| verdict_in_words(&sealed, goal));
+        assert_eq!((&safety[..], &sealed[..]), ("holds", "holds"), "{}", entry.name);
         let unsealed = verdict_in_words(&unsealed, Goal::NoLostUpdate);
         let row = format!("| `{}` | {n} | {safety} | {unsealed} | {sealed} |", entry.name);
         missing.extend((!page.contains(&row)).then_some(row));
@@ -97,17 +81,15 @@ fn with_fences_checked_at_the_resource_it_stays_in_order_although_two_are_inside
 
 /// What is promised where the living are suspected, and where they are not. Few states are enough to ask.
 #[test]
-fn where_the_living_are_suspected_only_distinct_fences_promise_anything_at_the_resource() {
+fn where_the_living_are_suspected_only_a_seal_promises_that_no_update_is_lost() {
     let goals = [Goal::ResourceSafety, Goal::NoLostUpdate];
     let promised = |algorithm: &str, bounds, sealed| {
         let exploration = Exploration { max_states: 10, ..exploration(3, bounds, sealed, &goals) };
         exploration.run(algorithm, &mut |_| {}).expect("it can be explored").promised
     };
     for entry in mutexes() {
-        let distinct = !["maekawa-deadlock-free", "majority"].contains(&entry.name);
-        let sometimes = |goals: &[Goal]| if distinct { goals.to_vec() } else { Vec::new() };
-        assert_eq!(promised(entry.name, SUSPICION, false), sometimes(&[Goal::ResourceSafety]), "{}", entry.name);
-        assert_eq!(promised(entry.name, SUSPICION, true), sometimes(&goals), "{}", entry.name);
+        assert_eq!(promised(entry.name, SUSPICION, false), [Goal::ResourceSafety], "{}", entry.name);
+        assert_eq!(promised(entry.name, SUSPICION, true), goals, "{}", entry.name);
         assert_eq!(promised(entry.name, Bounds { writes: 2, ..NOTHING }, false), goals, "{}", entry.name);
     }
 }
@@ -154,27 +136,17 @@ fn the_scenarios_with_and_without_a_seal_are_the_same_run() {
     assert_eq!(sealed[..], unsealed[..sealed.len()]);
 }
 
-/// What a count is not good for: the shortest run to two entries with one fence is that of the scenario.
+/// Two that vote, and take each other for dead, count to the same number; their fences differ by who they are.
 #[test]
-fn where_fences_are_counts_two_inside_have_the_same() {
-    for (algorithm, name) in [
-        ("maekawa-deadlock-free", "maekawa-deadlock-free-same-fence"),
-        // Found by `quorate check majority --recovery --suspicions 1 --writes 1 --property resource-safety`, among
-        // thirteen million states.
-        ("majority", "majority-same-fence"),
-    ] {
-        let scenario = builtin::find(name).unwrap().scenario();
-        let played = scenario.play().unwrap();
-        for &expectation in &scenario.header.expect {
-            assert_eq!(played.disappointment(expectation), None, "{name}");
-        }
-        let recovery = catalog::entry(algorithm).unwrap().recovery.unwrap();
-        assert!(!recovery.distinct_fences, "{algorithm}");
-    }
-    let one_write = Bounds { writes: 1, ..SUSPICION };
-    let findings = explore("maekawa-deadlock-free", &exploration(3, one_write, false, &[Goal::ResourceSafety]));
-    let found = findings.counterexample(Goal::ResourceSafety).expect("both count to the same");
-    assert_eq!(found.steps.len(), 6, "{:#?}", found.steps);
+fn two_inside_that_count_to_the_same_number_have_different_fences() {
+    let played = builtin::find("maekawa-deadlock-free-same-number").unwrap().scenario().play().unwrap();
+    let fences = played.records.iter().filter_map(|record| match record.what {
+        What::Entered { fence } => Some((u64::from(record.process.number()), fence.get())),
+        _ => None,
+    });
+    let [(one, first), (other, second)] = fences.collect::<Vec<_>>()[..] else { panic!("two enter") };
+    assert_eq!(first - one, second - other, "the numbers are the same");
+    assert_ne!(first, second);
 }
 
 /// Where nobody is suspected who lives, crashes and all, nobody needs a seal.

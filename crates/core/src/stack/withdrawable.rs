@@ -10,9 +10,12 @@
 //! and if the new one were kept here and made later, it would be overtaken by requests that happened after it. Both
 //! break ME3; a simulated run showed the second.
 
+use alloc::vec::Vec;
+
 use serde::{Deserialize, Serialize};
 
 use crate::clock::Number;
+use crate::id::Id;
 use crate::mutex::{self, Mutex, Output};
 use crate::process::{Effects, Event, Process};
 use crate::setting::Setting;
@@ -176,13 +179,16 @@ impl<M: Mutex> Process for Withdrawable<M> {
             Event::Timeout(timer) => self.forward(Event::Timeout(timer), effects),
         }
     }
+
+    fn tries(&mut self) -> Option<Vec<(Id, &mut Number)>> {
+        self.algorithm.tries()
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::clock::{Epoch, Fence, Timestamp};
-    use crate::id::Id;
     use crate::mutex::{
         Central, Lamport, Maekawa, MaekawaDeadlockFree, Majority, RicartAgrawala, RoucairolCarvalho, SuzukiKasami,
         TokenRing,

@@ -14,6 +14,7 @@ use super::liveness::{self, Graph, Lasso};
 use super::machine::Machine;
 use super::search::{Breach, Searched};
 use super::successor::Change;
+use super::tries;
 use crate::property::{Monitor, overtaking};
 use crate::stage::host::Happening;
 use crate::stage::wish::Free;
@@ -106,12 +107,14 @@ where
     for action in &lasso.to_the_cycle {
         walk.take(action.unpack());
     }
-    let (begins, before) = (walk.steps.len(), walk.stage.situation());
+    let (begins, before) = (walk.steps.len(), (walk.state.clone(), walk.stage.situation()));
     for action in &lasso.cycle {
         walk.take(action.unpack());
     }
-    assert!(before == walk.stage.situation(), "a cycle ends where it begins");
-    let why = format!("{why}: steps {} to {} can repeat for ever", begins + 1, walk.steps.len());
+    let is_same = before.1 == walk.stage.situation();
+    assert!(before.0 == walk.state && (is_same || machine.tables.renumbers), "a cycle ends where it begins");
+    let numbers = if is_same { "" } else { ", with larger numbers each time" };
+    let why = format!("{why}: steps {} to {} can repeat for ever{numbers}", begins + 1, walk.steps.len());
     Counterexample { steps: walk.steps, records: walk.records, why, repeats_from: Some(begins) }
 }
 
@@ -119,6 +122,8 @@ where
 struct Walk<'m, P: Process, A> {
     machine: &'m Machine<P, A>,
     state: Vec<u32>,
+    /// By how much the numbers of each host's tries are larger on the stage than in the state.
+    larger: Vec<u64>,
     stage: Stage<P, A>,
     steps: Vec<String>,
     records: Vec<Record>,
@@ -131,7 +136,8 @@ where
 {
     fn new(machine: &'m Machine<P, A>, first: &[u32]) -> Walk<'m, P, A> {
         let (stage, records) = Stage::new(machine.company.clone(), machine.tables.rules.clone());
-        Walk { machine, state: first.to_vec(), stage, steps: Vec::new(), records }
+        let larger = vec![0; machine.tables.n];
+        Walk { machine, state: first.to_vec(), larger, stage, steps: Vec::new(), records }
     }
 
     fn take(&mut self, act: Act) {
@@ -142,8 +148,13 @@ where
         let followed = self.machine.tables.follow(&self.state, act, &mut change);
         assert!(followed.is_ok(), "a way that was searched can be followed");
         self.state = self.machine.tables.built(&self.state, &mut change);
+        for (larger, shift) in self.larger.iter_mut().zip(&change.shifts) {
+            *larger += shift;
+        }
         for (id, &host) in Id::all(self.machine.tables.n as u32).zip(&self.state) {
-            assert_eq!(self.stage.host(id), self.machine.host_value(host), "the stage goes the way of the search");
+            let mut host = self.machine.host_value(host).clone();
+            tries::change(host.tries().unwrap_or_default(), |whose, number| number + self.larger[whose]);
+            assert_eq!(self.stage.host(id), &host, "the stage goes the way of the search");
         }
     }
 
@@ -184,8 +195,10 @@ where
 
     /// Where the stage has the letter that stands at this place of the state.
     fn place(&self, place: usize) -> usize {
-        let letter = self.machine.letter_value(self.state[self.machine.tables.letters_at() + place]);
-        let found = self.stage.letters().iter().position(|(_, other)| other == letter);
+        let letter = self.state[self.machine.tables.letters_at() + place];
+        let mut letter = self.machine.letter_value(letter).clone();
+        tries::change(letter.tries(), |whose, number| number + self.larger[whose]);
+        let found = self.stage.letters().iter().position(|(_, other)| *other == letter);
         found.expect("the stage has the letters of the search")
     }
 

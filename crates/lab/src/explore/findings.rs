@@ -86,9 +86,8 @@ impl Exploration {
     pub(super) fn is_promised(&self, goal: Goal, entry: &Entry, options: &Options) -> bool {
         let survives = |recovery: &Recovery| match goal {
             Goal::RequestOrder => false,
-            // What holds at the resource where two are inside is all that fences are for.
-            Goal::ResourceSafety if self.bounds.suspicions > 0 && !recovery.distinct_fences => false,
-            Goal::NoLostUpdate if self.bounds.suspicions > 0 => self.sealed && recovery.distinct_fences,
+            // Two may be inside, and fences that only writes show come too late for what the first has read.
+            Goal::NoLostUpdate if self.bounds.suspicions > 0 => self.sealed,
             // Who comes back when all others have died knows nothing of what they did meanwhile.
             Goal::Fencing | Goal::ResourceSafety if self.bounds.restarts > 0 && self.bounds.crashes > 1 => false,
             Goal::Fencing | Goal::ResourceSafety => {

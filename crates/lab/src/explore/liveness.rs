@@ -42,19 +42,24 @@ pub(super) struct Lasso {
 }
 
 impl Graph {
-    /// The graph of a complete search that kept its states.
+    /// The graph of a search that kept its states. Of one that is not complete it has the steps that were followed: its
+    /// cycles are cycles, and there may be others.
     pub(super) fn new(machine: &Tables, searched: &Searched) -> Graph {
         let (mut begins, mut steps) = (vec![0], Vec::new());
         let (mut actions, mut change) = (Vec::new(), Change::default());
         for place in 0..searched.kept.len() {
             let state = searched.kept.state(place);
             let fingerprint = machine.fingerprint(state);
-            machine.actions(state, &mut actions).expect("a complete search knows every step");
+            if machine.actions(state, &mut actions).is_err() {
+                assert!(!searched.complete, "a complete search knows every step");
+                actions.clear();
+            }
             for &act in &actions {
-                let followed = machine.follow(state, act, &mut change);
-                assert!(followed.is_ok(), "a complete search has followed every step");
-                let target = searched.visited.get(machine.changed(state, fingerprint, &change).max(1));
-                steps.push((target.expect("a complete search has found every state"), act.pack()));
+                let followed = machine.follow(state, act, &mut change).is_ok();
+                let target = || searched.visited.get(machine.changed(state, fingerprint, &change).max(1));
+                let target = followed.then(target).flatten().filter(|&target| (target as usize) < searched.kept.len());
+                assert!(target.is_some() || !searched.complete, "a complete search has followed every step");
+                steps.extend(target.map(|target| (target, act.pack())));
             }
             begins.push(steps.len());
         }
@@ -141,7 +146,7 @@ enum Station {
 /// has to, so that nothing is said of runs beyond the bound.
 fn duties<'s>(machine: &'s Tables, state: &'s [u32]) -> impl Iterator<Item = Duty> + 's {
     let mut actions = Vec::new();
-    machine.actions(state, &mut actions).expect("a complete search knows every step");
+    machine.actions(state, &mut actions).expect("what may happen is known where steps were followed");
     let moves = (0..machine.n).flat_map(|host| {
         let moves = machine.host_facts[state[host] as usize].moves.iter();
         moves.filter(|step| step.due).map(move |step| Duty::Move(host, step.event))

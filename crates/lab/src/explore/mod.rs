@@ -7,6 +7,7 @@
 //! | `search`, `visited` | breadth first, level by level, on all cores, with the same answer on any number of them |
 //! | `watch`, `budget` | what watches, with the resource that is watched, and how much may still happen: parts of the state |
 //! | `liveness` | cycles on which somebody waits for ever |
+//! | `tries` | states that differ only in how often somebody has tried are one |
 //! | `reduce` | fewer states where the order of deliveries makes no difference |
 //! | [`counterexample`] | a run that breaks a goal, replayed on plain processes |
 //!
@@ -26,11 +27,11 @@ mod liveness;
 mod lives;
 mod machine;
 mod pairs;
-
 mod reduce;
 mod search;
 mod successor;
 mod tables;
+mod tries;
 mod visited;
 mod watch;
 
@@ -251,16 +252,15 @@ impl Exploration {
         let company =
             Company { group, create, timed: rules.delay_bound.is_some(), with_resource: rules.bounds.writes > 0 };
         let (mut machine, first) = Machine::<P, A>::new(company.clone(), rules.clone(), &goals);
+        let about_cycles = goals.iter().any(|goal| goal.is_about_cycles());
         let limits = Limits {
             threads: self.threads.unwrap_or_else(|| available_parallelism().map_or(1, |cores| cores.get())),
             states: self.max_states,
             bytes: self.max_bytes,
             stop: self.stop,
-            acyclic: false,
+            acyclic: about_cycles && !self.reduce,
             keep: false,
         };
-        let about_cycles = goals.iter().any(|goal| goal.is_about_cycles());
-        let limits = Limits { acyclic: about_cycles && !self.reduce, ..limits };
         let mut reduction = self.reduce.then(Reduction::default);
         let mut searched = search::search(&mut machine, &first, &goals, &limits, &mut reduction, progress);
         // A search that did not end proves nothing, and what it found is walked again: only a proof needs to be right.
@@ -275,9 +275,19 @@ impl Exploration {
         let mut graph = None;
         if about_cycles && searched.cyclic && !self.reduce {
             // Cycles are looked for among all states: once more, and keep them.
-            let limits = Limits { acyclic: false, keep: true, ..limits };
-            searched = search::search(&mut machine, &first, &goals, &limits, &mut None, progress);
-            graph = searched.complete.then(|| Graph::new(&machine.tables, &searched));
+            for states in tries::rounds(self.max_states, machine.tables.renumbers) {
+                let limits = Limits { acyclic: false, keep: true, states, ..limits };
+                searched = search::search(&mut machine, &first, &goals, &limits, &mut None, progress);
+                let is_enough = searched.complete || machine.tables.renumbers;
+                graph = is_enough.then(|| Graph::new(&machine.tables, &searched));
+                let is_broken = |(place, &goal)| {
+                    let round = |graph| counterexample::of_cycles(&machine, &first, &searched, graph, goal, place);
+                    searched.breaches[place].is_some() || graph.as_ref().and_then(round).is_some()
+                };
+                if searched.complete || (0..).zip(&goals).all(is_broken) {
+                    break;
+                }
+            }
         }
         let verdicts = (0..).zip(&goals).map(|(place, &goal)| {
             let counterexample = match (searched.breaches[place], &graph) {

@@ -19,6 +19,8 @@ pub(super) struct Change {
     pub(super) added: Vec<u32>,
     /// The whole successor, where more changes than this.
     pub(super) whole: Option<Vec<u32>>,
+    /// By how much the numbers of each host's tries became smaller, if they are [renumbered](super::tries).
+    pub(super) shifts: Vec<u64>,
 }
 
 impl Tables {
@@ -169,7 +171,7 @@ impl Tables {
             }
             Act::Tick => self.tick(state, change)?,
         }
-        Ok(())
+        if self.renumbers { self.renumber(state, change) } else { Ok(()) }
     }
 
     #[inline]

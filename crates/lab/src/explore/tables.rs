@@ -53,6 +53,8 @@ pub(super) enum Need {
         event: u32,
         effects: usize,
     },
+    /// The part of a state, with smaller numbers of a process's tries.
+    Renumbered(Part, Shift),
     /// An application's message.
     Poke {
         host: u32,
@@ -61,6 +63,23 @@ pub(super) enum Need {
         past: u32,
     },
 }
+
+/// A part of a state that mentions tries.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) enum Part {
+    Host(u32),
+    Letter(u32),
+}
+
+/// By how much the numbers of a host's tries become smaller.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(super) struct Shift {
+    pub(super) host: u32,
+    pub(super) by: u64,
+}
+
+/// The least number of a try of each host that a part mentions.
+pub(super) type LeastTries = Box<[(u32, u64)]>;
 
 /// What a host may do by itself.
 #[derive(Clone, Copy, Debug)]
@@ -171,6 +190,11 @@ pub(super) struct Tables {
     pub(super) older: FxHashMap<u32, u32>,
     pub(super) pokes: FxHashMap<(u32, u32, u32), u32>,
     pub(super) cut_short: FxHashMap<(u32, usize), u32>,
+    /// Whether states that differ only in the numbers of tries are one; and where those numbers are.
+    pub(super) renumbers: bool,
+    pub(super) host_tries: Vec<LeastTries>,
+    pub(super) letter_tries: Vec<LeastTries>,
+    pub(super) renumbered: FxHashMap<(Part, Shift), u32>,
     /// The letters that tell of a crash and of a return, by who it is about and who is told.
     pub(super) news: Vec<(u32, u32)>,
     pub(super) tick: u32,
@@ -203,6 +227,10 @@ impl Tables {
             older: FxHashMap::default(),
             pokes: FxHashMap::default(),
             cut_short: FxHashMap::default(),
+            renumbers: false,
+            host_tries: Vec::new(),
+            letter_tries: Vec::new(),
+            renumbered: FxHashMap::default(),
             news: Vec::new(),
             tick: 0,
             violated_at_first: 0,

@@ -108,6 +108,11 @@ where
         self.node.process()
     }
 
+    /// The numbers in its process that tell [tries](Process::tries) apart.
+    pub fn tries(&mut self) -> Option<Vec<(Id, &mut Number)>> {
+        self.node.tries()
+    }
+
     /// Its application.
     pub fn application(&self) -> &A {
         &self.application

@@ -16,7 +16,7 @@ use std::fmt;
 
 use quorate_core::clock::Number;
 use quorate_core::id::{Id, IdSet};
-use quorate_core::process::{Notice, Process, Ticks};
+use quorate_core::process::{Message, Notice, Process, Ticks};
 use quorate_core::trace::{Label, Record, Recorded, Sequence, What};
 
 use crate::network::Order;
@@ -52,6 +52,16 @@ pub enum Content<M> {
     Poke(Option<Number>),
     /// News of a process.
     Notice(Notice),
+}
+
+impl<M: Message> Letter<M> {
+    /// The numbers in it that tell [tries](Process::tries) apart.
+    pub fn tries(&mut self) -> Vec<(Id, &mut Number)> {
+        match &mut self.content {
+            Content::Message(message) => message.tries(self.from, self.to),
+            Content::Poke(_) | Content::Notice(_) => Vec::new(),
+        }
+    }
 }
 
 impl<M: Clone> Letter<M> {

@@ -26,9 +26,10 @@
 //! With `votes=kept`, requests are queued by time, as lectures put it in one sentence, but no vote is asked back: then
 //! three that ask at once wait for each other as before.
 //!
-//! **Fence**: one more than the largest number among the votes. Every message carries its sender's clock, and a
-//! release that of the entry, so the voter that two sets share has seen the earlier entry's number before it votes
-//! again.
+//! **Fence**: (number, id), where the number is one more than the largest among the votes. Every message carries its
+//! sender's clock, and a release that of the entry, so the voter that two sets share has seen the earlier entry's
+//! number before it votes again, and numbers grow from entry to entry. The id is for two that are inside at once, as
+//! the living were taken for dead: they may count to the same number, and yet their fences differ.
 //!
 //! **Crashes** are survived, if everybody is told of them; how is in `recovery.rs`.
 //!
@@ -46,7 +47,7 @@ use serde::{Deserialize, Serialize};
 use super::voting_set::VotingSets;
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output, SETS};
 use crate::catalog::{Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
-use crate::clock::{Epoch, Fence, LamportClock, Number, Timestamp};
+use crate::clock::{Fence, LamportClock, Number, Timestamp};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
@@ -161,7 +162,6 @@ impl Mutex for MaekawaDeadlockFree {
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             fenced_crashes: Some(1),
-            distinct_fences: false,
             ..Recovery::new("in place of a dead voter, all are asked whose sets contain it; votes of the dead are void")
         }),
         published: &[
@@ -311,7 +311,7 @@ impl MaekawaDeadlockFree {
             Phase::Wanted { request, missing, .. } if missing.is_empty() => {
                 self.phase = Phase::Held { request: *request };
                 let number = self.clock.tick();
-                effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, number) });
+                effects.output(Output::Entered { fence: Fence::stamped(Timestamp::new(number, self.me)) });
                 true
             }
             Phase::Released | Phase::Wanted { .. } | Phase::Held { .. } => false,
@@ -431,8 +431,8 @@ mod tests {
         Effect::Send { to: Id::new(to), message: message(subject, request, clock) }
     }
 
-    fn entered(entries: u64) -> EffectOf<MaekawaDeadlockFree> {
-        Effect::Output(Output::Entered { fence: Fence::counted(Epoch::FIRST, number(entries)) })
+    fn entered(id: u32, count: u64) -> EffectOf<MaekawaDeadlockFree> {
+        Effect::Output(Output::Entered { fence: Fence::stamped(Timestamp::new(number(count), Id::new(id))) })
     }
 
     #[test]
@@ -445,7 +445,7 @@ mod tests {
         let voted = vec![send(1, Subject::Vote, 1, 1)];
         assert_eq!(effects_of(2, &mut process(2, 4), from(1, Subject::Request, 1, 1)), voted);
         assert_eq!(effects_of(1, &mut first, from(3, Subject::Vote, 1, 30)), vec![]);
-        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 1, 1)), vec![entered(31)]);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 1, 1)), vec![entered(1, 31)]);
         let released = vec![EXITED, send(2, Subject::Release, 1, 31), send(3, Subject::Release, 1, 31)];
         assert_eq!(effects_of(1, &mut first, EXIT), released);
         // The voter passes the number on.
@@ -470,14 +470,14 @@ mod tests {
         let voted = vec![send(2, Subject::Vote, 1, 1)];
         assert_eq!(effects_of(3, &mut third, from(1, Subject::Fail, 1, 1)), voted);
 
-        assert_eq!(effects_of(2, &mut second, from(3, Subject::Vote, 1, 1)), vec![entered(2)]);
+        assert_eq!(effects_of(2, &mut second, from(3, Subject::Vote, 1, 1)), vec![entered(2, 2)]);
         let left = vec![EXITED, send(3, Subject::Release, 1, 2), send(1, Subject::Vote, 1, 2)];
         assert_eq!(effects_of(2, &mut second, EXIT), left);
-        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 1, 2)), vec![entered(3)]);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 1, 2)), vec![entered(1, 3)]);
         assert_eq!(effects_of(3, &mut third, from(2, Subject::Release, 1, 2)), vec![]);
         let left = vec![EXITED, send(2, Subject::Release, 1, 3), send(3, Subject::Vote, 1, 3)];
         assert_eq!(effects_of(1, &mut first, EXIT), left);
-        assert_eq!(effects_of(3, &mut third, from(1, Subject::Vote, 1, 3)), vec![entered(4)]);
+        assert_eq!(effects_of(3, &mut third, from(1, Subject::Vote, 1, 3)), vec![entered(3, 4)]);
     }
 
     #[test]
@@ -526,7 +526,7 @@ mod tests {
         assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 2, 2)), vec![send(2, Subject::Yield, 2, 2)]);
         // It counts on that vote no more, and keeps the next one, about which nobody has inquired.
         assert_eq!(effects_of(1, &mut first, from(3, Subject::Release, 1, 9)), vec![]);
-        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 2, 2)), vec![entered(10)]);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 2, 2)), vec![entered(1, 10)]);
     }
 
     #[test]
@@ -546,7 +546,7 @@ mod tests {
         effects_of(2, &mut second, from(1, Subject::Vote, 1, 1));
         assert_eq!(effects_of(2, &mut second, from(1, Subject::Inquire, 1, 1)), vec![]);
         let mut lucky = second.clone();
-        assert_eq!(effects_of(2, &mut lucky, from(4, Subject::Vote, 1, 1)), vec![entered(2)]);
+        assert_eq!(effects_of(2, &mut lucky, from(4, Subject::Vote, 1, 1)), vec![entered(2, 2)]);
         assert_eq!(effects_of(2, &mut lucky, from(1, Subject::Inquire, 1, 1)), vec![]);
         // Who fails somewhere answers the inquiries it has kept, and later ones at once.
         let yields = vec![send(1, Subject::Yield, 1, 1)];
@@ -559,7 +559,7 @@ mod tests {
     fn messages_about_an_older_request_are_ignored() {
         let mut first = process(1, 3);
         effects_of(1, &mut first, ENTER);
-        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 1, 1)), vec![entered(2)]);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 1, 1)), vec![entered(1, 2)]);
         effects_of(1, &mut first, EXIT);
         let late = [Subject::Fail, Subject::Inquire];
         let ignored = |process: &mut MaekawaDeadlockFree| {
@@ -572,7 +572,7 @@ mod tests {
         ignored(&mut first);
         assert_eq!(effects_of(1, &mut first, ENTER), vec![send(2, Subject::Request, 3, 3)]);
         ignored(&mut first);
-        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 3, 3)), vec![entered(4)]);
+        assert_eq!(effects_of(1, &mut first, from(2, Subject::Vote, 3, 3)), vec![entered(1, 4)]);
         ignored(&mut first);
     }
 
@@ -611,7 +611,7 @@ mod tests {
     fn one_process_alone_enters_without_a_message_with_growing_fences() {
         let mut only = process(1, 1);
         for entries in [2, 4, 6] {
-            assert_eq!(effects_of(1, &mut only, ENTER), vec![entered(entries)]);
+            assert_eq!(effects_of(1, &mut only, ENTER), vec![entered(1, entries)]);
             assert_eq!(effects_of(1, &mut only, EXIT), vec![EXITED]);
         }
     }

@@ -20,22 +20,24 @@
 //! the same time can split the votes each time; random waiting, longer after each failure, makes that improbable. **Not
 //! in order**.
 //!
-//! **Fence**: one more than the largest that the candidate and its voters know of. Every release tells what the
-//! candidate knows, its own last entry included: its next try may overtake the release of that entry, and take over the
-//! vote. So the coordinator that two majorities share has heard of the earlier entry before it votes for another
-//! candidate.
+//! **Fence**: (number, id), where the number is one more than the largest that the candidate and its voters know of.
+//! Every release tells what the candidate knows, its own last entry included: its next try may overtake the release of
+//! that entry, and take over the vote. So the coordinator that two majorities share has heard of the earlier entry
+//! before it votes for another candidate, and numbers grow from entry to entry. The id is for two that are inside at
+//! once, as the living were taken for dead: they may count to the same number, and yet their fences differ.
 //!
 //! **Crashes** are survived, if everybody is told of them; how is in `recovery.rs`.
 
 mod recovery;
 
+use alloc::vec::Vec;
 use core::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
 use crate::catalog::{Choice, Entry, Family, OptionSpec, Property, Recovery, Values};
-use crate::clock::{Epoch, Fence, LamportClock, Number};
+use crate::clock::{Fence, LamportClock, Number, Timestamp};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process, Ticks};
 use crate::setting::Setting;
@@ -48,6 +50,8 @@ pub struct Majority {
     /// How many votes let one in.
     needed: usize,
     delay_bound: Ticks,
+    /// After this many failures in a row, waiting does not get longer.
+    longest_back_off: u32,
     /// Our latest ballot. One of a former life is smaller.
     ballot: Ballot,
     phase: Phase,
@@ -81,7 +85,7 @@ impl process::Stable for Saved {}
 enum Phase {
     Released,
     Asking {
-        /// How often we have asked for this entry.
+        /// How often we have asked for this entry, as far as waiting gets longer by it.
         tries: u32,
         votes: IdSet,
         refusals: IdSet,
@@ -158,6 +162,15 @@ impl process::Message for Message {
         }
     }
 
+    fn tries(&mut self, from: Id, to: Id) -> Vec<(Id, &mut Number)> {
+        let (candidate, ballot) = match self {
+            Message::Ask { ballot } | Message::Release { ballot, .. } => (from, Some(ballot)),
+            Message::Vote { ballot, .. } | Message::Refuse { ballot } => (to, Some(ballot)),
+            Message::Claim { ballot, .. } => (from, ballot.as_mut()),
+        };
+        ballot.map(|ballot| (candidate, &mut ballot.number)).into_iter().collect()
+    }
+
     fn number(&self) -> Option<u64> {
         match self {
             Message::Ask { ballot }
@@ -169,9 +182,6 @@ impl process::Message for Message {
     }
 }
 
-/// After this many failures in a row, waiting does not get longer.
-const LONGEST_BACK_OFF: u32 = 8;
-
 impl Mutex for Majority {
     const ENTRY: Entry = Entry {
         summary: "every process has one vote, and more than half of the votes let you in",
@@ -179,7 +189,6 @@ impl Mutex for Majority {
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             fenced_crashes: Some(1),
-            distinct_fences: false,
             ..Recovery::new("the dead count as refusals, and votes that they had are free again")
         }),
         options: &[
@@ -194,6 +203,12 @@ impl Mutex for Majority {
                 values: Values::OneOf(&[Choice::plain("lost"), Choice::plain("kept")]),
                 default: "lost",
                 meaning: "whether a coordinator that crashes has forgotten its vote, or has saved it before it told",
+            },
+            OptionSpec {
+                key: "doublings",
+                values: Values::Integer { from: 0, to: 7 },
+                default: "7",
+                meaning: "how often the longest wait doubles, from 2 δ on, when one try after another fails",
             },
         ],
         check: |group| {
@@ -214,6 +229,7 @@ impl Mutex for Majority {
             n: setting.n(),
             needed: if votes == 0 { setting.n() as usize / 2 + 1 } else { votes },
             delay_bound: setting.group.delay_bound,
+            longest_back_off: setting.group.options.integer("doublings") as u32 + 1,
             ballot: Ballot::default(),
             phase: Phase::Released,
             vote: None,
@@ -263,6 +279,15 @@ impl Process for Majority {
             effects.save_before(since, self.to_save());
         }
     }
+
+    fn tries(&mut self) -> Option<Vec<(Id, &mut Number)>> {
+        if self.remembers {
+            // They are on its disk as well.
+            return None;
+        }
+        let vote = self.vote.as_mut().map(|(candidate, ballot)| (*candidate, &mut ballot.number));
+        Some([(self.me, &mut self.ballot.number)].into_iter().chain(vote).collect())
+    }
 }
 
 impl Majority {
@@ -311,7 +336,8 @@ impl Majority {
                     self.phase = Phase::Held { votes: votes.take() };
                     self.entries = self.entries.next();
                     effects.cancel_timer(Timer::Answers);
-                    effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, self.entries) });
+                    let fence = Fence::stamped(Timestamp::new(self.entries, self.me));
+                    effects.output(Output::Entered { fence });
                 }
             }
             // One more than needed: it goes back with the others.
@@ -359,7 +385,7 @@ impl Majority {
 
     fn on_back_off_over(&mut self, effects: &mut Effects<Self>) {
         if let Phase::BackingOff { tries } = self.phase {
-            self.ask(tries.saturating_add(1), effects);
+            self.ask(self.longest_back_off.min(tries + 1), effects);
         }
     }
 
@@ -377,14 +403,14 @@ impl Majority {
 
     /// Twice as long after each failure, so that however many compete, at last one is alone for long enough.
     fn waiting_time(&self, tries: u32) -> RangeInclusive<Ticks> {
-        0..=self.delay_bound.saturating_mul(1 << tries.min(LONGEST_BACK_OFF))
+        0..=self.delay_bound.saturating_mul(1 << tries)
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::process::{Effect, EffectOf, effects_of};
+    use crate::process::{Effect, EffectOf, Message as _, effects_of};
     use crate::setting::{Group, Options, SettingError, Timing, test_setting};
     use alloc::string::ToString;
     use alloc::vec;
@@ -441,8 +467,10 @@ mod tests {
         Effect::SetTimer { timer: Timer::BackOff, after: 0..=longest }
     }
 
+    /// The first process enters.
     fn entered(entries: u64) -> EffectOf<Majority> {
-        Effect::Output(Output::Entered { fence: Fence::counted(Epoch::FIRST, entries.try_into().unwrap()) })
+        let stamp = Timestamp::new(entries.try_into().unwrap(), Id::new(1));
+        Effect::Output(Output::Entered { fence: Fence::stamped(stamp) })
     }
 
     #[test]
@@ -494,6 +522,46 @@ mod tests {
             assert_eq!(effects_of(1, &mut first, from(2, refuse(count))), vec![]);
             assert_eq!(effects_of(1, &mut first, from(3, refuse(count))), vec![CANCEL, back_off(longest)]);
         }
+    }
+
+    #[test]
+    fn without_doublings_the_longest_wait_stays_the_same() {
+        let mut first = Majority::new(&test_setting(&Majority::ENTRY, 1, 2, &[("doublings", "0")]));
+        effects_of(1, &mut first, Event::Start { incarnation: 1, saved: None });
+        effects_of(1, &mut first, ENTER);
+        for count in 1..4 {
+            assert_eq!(effects_of(1, &mut first, from(2, refuse(count))), vec![CANCEL, back_off(20)]);
+            assert_eq!(effects_of(1, &mut first, Event::Timeout(Timer::BackOff)), asks(count + 1, &[2]));
+        }
+    }
+
+    /// Where all numbers of a process's tries are larger by the same amount, all goes on in the same way.
+    #[test]
+    fn the_numbers_of_tries_are_told_with_whose_they_are() {
+        let numbers = |tries: Vec<(Id, &mut Number)>| -> Vec<_> {
+            tries.into_iter().map(|(id, number)| (id.number(), number.get())).collect()
+        };
+        let mut second = process(2, 3);
+        effects_of(2, &mut second, from(1, ask(5)));
+        effects_of(2, &mut second, ENTER);
+        assert_eq!(numbers(second.tries().unwrap()), [(2, 1), (1, 5)]);
+        let (one, other) = (Id::new(1), Id::new(2));
+        for mut message in [ask(5), release(5, 0), Message::Claim { ballot: Some(ballot(5)), entries: Number::ZERO }] {
+            assert_eq!(numbers(message.tries(one, other)), [(1, 5)], "{message:?}");
+        }
+        for mut message in [vote(5, 0), refuse(5)] {
+            assert_eq!(numbers(message.tries(other, one)), [(1, 5)], "{message:?}");
+        }
+        let mut later = second.clone();
+        for (id, number) in later.tries().unwrap() {
+            let larger = if id == one { number.get() + 3 } else { number.get() };
+            *number = larger.try_into().unwrap();
+        }
+        assert_eq!(effects_of(2, &mut second, from(1, ask(6))), vec![send(1, vote(6, 0))]);
+        assert_eq!(effects_of(2, &mut later, from(1, ask(9))), vec![send(1, vote(9, 0))]);
+        // What is on a disk cannot be reached.
+        let mut kept = Majority::new(&test_setting(&Majority::ENTRY, 1, 3, &[("memory", "kept")]));
+        assert!(kept.tries().is_none());
     }
 
     #[test]

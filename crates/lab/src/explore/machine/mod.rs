@@ -17,6 +17,7 @@ use crate::explore::budget::{Budget, Cost};
 use crate::explore::goal::Goal;
 use crate::explore::interner::Interner;
 use crate::explore::tables::{EventKind, FREE, HostFacts, LetterFacts, Move, Tables};
+use crate::explore::tries::least;
 use crate::explore::watch::{Seen, Watch};
 use crate::stage::host::{Company, Happening, Host};
 use crate::stage::wish::{Free, Wish};
@@ -49,6 +50,8 @@ where
             events: Interner::new(3),
             applications: Interner::new(8),
         };
+        machine.tables.renumbers = machine.has_endless_tries();
+        machine.tables.is_plain &= !machine.tables.renumbers;
         machine.tables.tick = machine.event(Happening::Tick);
         for (about, to) in Id::all(n).flat_map(|about| Id::all(n).map(move |to| (about, to))) {
             let crash = machine.letter(Letter::notice(about, to, Notice::Suspect(about)));
@@ -57,6 +60,14 @@ where
         }
         let first = machine.first_state(Watch::new(goals, &machine.tables.rules, n));
         (machine, first)
+    }
+
+    /// Whether nothing bounds the tries, and all that there is of them are their numbers. (A crash would leave some of
+    /// those on a disk.)
+    fn has_endless_tries(&self) -> bool {
+        let Rules { bounds, .. } = &self.tables.rules;
+        let endless = bounds.timeouts.is_none() && bounds.crashes == 0;
+        endless && Host::<P, A>::new(Id::at(0), &self.company, self.tables.rules.times).tries().is_some()
     }
 
     /// Everybody who is not absent has started.
@@ -118,6 +129,9 @@ where
             self.tables.followed.push(Vec::new());
             self.tables.host_hashes.push(self.hosts.hash(number));
             self.tables.host_facts.push(facts);
+            let mut host = self.hosts.value(number).1.clone();
+            let tries = if self.tables.renumbers { host.tries() } else { None };
+            self.tables.host_tries.push(least(tries.unwrap_or_default()));
         }
         number
     }
@@ -192,6 +206,9 @@ where
             // With FIFO channels the letters of one stand together, before all that are free.
             let key = if ordered { from * self.tables.n as u32 + to } else { FREE | number };
             let hash = self.letters.hash(number);
+            let mut letter = self.letters.value(number).clone();
+            let tries = if self.tables.renumbers { letter.tries() } else { Vec::new() };
+            self.tables.letter_tries.push(least(tries));
             self.tables.letter_facts.push(LetterFacts {
                 hash,
                 key,

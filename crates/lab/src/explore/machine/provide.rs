@@ -6,7 +6,8 @@ use quorate_core::process::Process;
 use quorate_core::trace::{Recorded, What};
 
 use super::Machine;
-use crate::explore::tables::{Need, Provider, Step, Tables};
+use crate::explore::tables::{Need, Part, Provider, Step, Tables};
+use crate::explore::tries;
 use crate::explore::watch::Seen;
 use crate::stage::host::Happening;
 use crate::stage::wish::Free;
@@ -47,6 +48,23 @@ where
                 let cut = Happening::CutShort(Box::new(self.events.value(event).clone()), effects);
                 let cut = self.event(cut);
                 self.tables.cut_short.insert((event, effects), cut);
+            }
+            Need::Renumbered(part, shift) => {
+                let smaller =
+                    |host: usize, number: u64| if host == shift.host as usize { number - shift.by } else { number };
+                let renumbered = match part {
+                    Part::Host(number) => {
+                        let (id, mut host) = self.hosts.value(number).clone();
+                        tries::change(host.tries().unwrap_or_default(), smaller);
+                        self.host(id, host)
+                    }
+                    Part::Letter(number) => {
+                        let mut letter = self.letters.value(number).clone();
+                        tries::change(letter.tries(), smaller);
+                        self.letter(letter)
+                    }
+                };
+                self.tables.renumbered.insert((part, shift), renumbered);
             }
             Need::Poke { host, from, to, past } => {
                 let stamp: Option<Number> = self.tables.rules.stamped_pokes.then(|| self.host_value(host).stamp());
