@@ -70,6 +70,8 @@ pub trait Stable: Value + Serialize + DeserializeOwned {
 
 impl Stable for () {}
 
+impl Stable for u64 {}
+
 /// Saves something after all that was saved before.
 pub fn keep<S: Stable>(kept: &mut Option<S>, saved: S) {
     match kept {

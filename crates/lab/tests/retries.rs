@@ -24,7 +24,7 @@ fn starvation() -> Exploration {
     Exploration { goals: Some(vec![Goal::StarvationFreedom]), max_states: 1 << 20, ..Exploration::default() }
 }
 
-/// `quorate check majority -n 2 --timing synchronous --option doublings=0 --property starvation-freedom`, and with three.
+/// `quorate check majority -n 2 --timing synchronous --option doublings=0 --property starvation-freedom`; also with 3.
 #[test]
 fn who_always_tries_at_the_same_time_as_others_never_enters() {
     let page = std::fs::read_to_string(PAGE).unwrap();

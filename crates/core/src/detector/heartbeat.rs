@@ -149,6 +149,11 @@ impl Process for Heartbeat {
 }
 
 impl Heartbeat {
+    /// Whether somebody is taken for dead.
+    pub fn suspects(&self, id: Id) -> bool {
+        self.peers.get(&id).is_some_and(|peer| peer.opinion != Opinion::Unsuspected)
+    }
+
     fn start(&mut self, incarnation: u64, effects: &mut Effects<Self>) {
         self.incarnation = incarnation;
         for &peer in self.peers.keys() {

@@ -2,7 +2,7 @@
 //!
 //! For the laboratory, whose applications ask for one thing only. So what is simulated is what runs on a network.
 
-use super::{Detected, Elected, Guarded, Member, Name, Rejoining, Reliable, Request, Resources, resources};
+use super::{Detected, Elected, Guarded, Limits, Member, Name, Rejoining, Reliable, Request, Resources, resources};
 use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::election::Chosen;
@@ -17,8 +17,13 @@ pub type Surviving<M> = Detected<Guarded<Reliable<Rejoining<Elected<Chosen, Reso
 impl<M: Mutex> Surviving<M> {
     /// A process before its first event.
     pub fn new(setting: &Setting) -> Self {
+        Surviving::within(Limits::default(), setting)
+    }
+
+    /// The same, with these limits to what is on its way to another.
+    pub fn within(limits: Limits, setting: &Setting) -> Self {
         let election = Elected::beside(setting, Resources::new(setting));
-        let reliable = Reliable::around(setting, Rejoining::around(setting, election));
+        let reliable = Reliable::within(limits, setting, Rejoining::around(setting, election));
         Detected::around(setting, Guarded::around(setting, reliable))
     }
 

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::detector::{self, Detector, Heartbeat};
+use crate::id::Id;
 use crate::mutex::Mutex;
 use crate::process::{self, Effects, Event, Notice, Process, perform};
 use crate::setting::Setting;
@@ -67,6 +68,11 @@ impl<P: Process> Detected<P> {
     /// The process itself.
     pub fn process(&self) -> &P {
         &self.process
+    }
+
+    /// Whether somebody is taken for dead.
+    pub fn suspects(&self, id: Id) -> bool {
+        self.detector.suspects(id)
     }
 
     fn of_detector(&mut self, event: Event<Heartbeat>, effects: &mut Effects<Self>) {
@@ -142,7 +148,6 @@ impl<P: Process> Process for Detected<P> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::id::Id;
     use crate::mutex::RicartAgrawala;
     use crate::process::{Effect, effects_of};
     use crate::setting::test_setting;

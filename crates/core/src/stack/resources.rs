@@ -5,8 +5,9 @@
 //! if it had been there from the beginning and nobody had asked for it. So **idle resources cost nothing**: no message,
 //! no timer, no memory before their first use. Only where somebody crashes do those that were used hear of it.
 //!
-//! There is one [election](super::Elected) for all of them, not one each. A resource is told who leads once somebody has
-//! crashed; before, everybody follows the algorithm as its paper has it, whoever leads.
+//! There is one [election](super::Elected) for all of them, not one each. A resource is told who leads once somebody
+//! has crashed; before, everybody follows the algorithm as its paper has it, whoever leads. And who leads may not have
+//! heard of a resource yet: so who asks for it says that it is there.
 //!
 //! What a resource has to keep through a crash is saved for it alone: a save is as large as the change.
 
@@ -16,9 +17,11 @@ use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
+use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Member, Request, Resigned, Resigning, Withdrawable};
+use crate::catalog::Recovery;
 use crate::clock::Number;
 use crate::id::{Id, IdSet};
 use crate::mutex::{self, Mutex};
@@ -48,6 +51,8 @@ pub struct Resources<M: Mutex> {
     is_leader_wanted: bool,
     /// The resources that miss a leader.
     leaderless: BTreeSet<Name>,
+    /// Those of which we have told who leads.
+    announced: BTreeSet<Name>,
 }
 
 /// What the application asks.
@@ -75,8 +80,8 @@ pub enum Output {
 pub struct Message<M> {
     /// Which.
     pub resource: Name,
-    /// What.
-    pub message: M,
+    /// What the algorithm says. Nothing, to who leads, if only that there is such a resource.
+    pub message: Option<M>,
 }
 
 /// What a resource waits for.
@@ -93,6 +98,9 @@ pub struct Timer<T> {
 pub struct Saved<S>(pub BTreeMap<Name, S>);
 
 impl Name {
+    /// The longest name that is accepted from others, in bytes.
+    pub const LONGEST: usize = 512;
+
     /// This name. Which names are sensible is up to the driver.
     pub fn new(name: &str) -> Name {
         Name(name.into())
@@ -124,17 +132,21 @@ impl Serialize for Name {
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        String::deserialize(deserializer).map(|name| Name(name.into()))
+        let name = String::deserialize(deserializer)?;
+        if name.len() > Name::LONGEST {
+            return Err(D::Error::custom("a name is too long"));
+        }
+        Ok(Name(name.into()))
     }
 }
 
 impl<M: process::Message> process::Message for Message<M> {
     fn kind(&self) -> &'static str {
-        self.message.kind()
+        self.message.as_ref().map_or("resource", process::Message::kind)
     }
 
     fn number(&self) -> Option<u64> {
-        self.message.number()
+        self.message.as_ref().and_then(process::Message::number)
     }
 }
 
@@ -158,6 +170,7 @@ impl<M: Mutex> Resources<M> {
             leader: None,
             is_leader_wanted: false,
             leaderless: BTreeSet::new(),
+            announced: BTreeSet::new(),
         }
     }
 
@@ -211,10 +224,10 @@ impl<M: Mutex> Resources<M> {
         let mut wanted = Effects::<M>::new(effects.me());
         let missed = process.algorithm().misses_leader();
         perform(process, event, &mut wanted);
-        let misses = process.algorithm().misses_leader();
+        let (misses, is_asking) = (process.algorithm().misses_leader(), process.is_asking());
         effects.adopt(
             &mut wanted,
-            |message| Message { resource: resource.clone(), message },
+            |message| Message { resource: resource.clone(), message: Some(message) },
             |timer| Timer { resource: resource.clone(), timer },
             |effects, stable| effects.save(Saved(BTreeMap::from([(resource.clone(), stable)]))),
             |effects, output| effects.output(Output::Of(resource.clone(), output)),
@@ -225,6 +238,22 @@ impl<M: Mutex> Resources<M> {
             (false, true, None) => _ = self.leaderless.insert(resource.clone()),
             (true, false, _) => _ = self.leaderless.remove(resource),
             (true, true, _) | (false, false, _) => {}
+        }
+        if is_asking {
+            self.announce(resource, effects);
+        }
+    }
+
+    /// Tells who leads that there is such a resource.
+    fn announce(&mut self, resource: &Name, effects: &mut Effects<Self>) {
+        let elects = const { matches!(M::ENTRY.recovery, Some(Recovery { elects: true, .. })) };
+        if elects
+            && self.is_led()
+            && let Some(leader) = self.leader
+            && leader != effects.me()
+            && self.announced.insert(resource.clone())
+        {
+            effects.send(leader, Message { resource: resource.clone(), message: None });
         }
     }
 
@@ -240,6 +269,7 @@ impl<M: Mutex> Resources<M> {
     }
 
     fn on_notice(&mut self, notice: Notice, effects: &mut Effects<Self>) {
+        let led_before = self.leader;
         match notice {
             Notice::Suspect(id) => {
                 self.dead.insert(id);
@@ -251,13 +281,17 @@ impl<M: Mutex> Resources<M> {
                 self.back.insert(id);
             }
             Notice::Leader(id) => {
-                if self.leader.replace(id) != Some(id) {
-                    effects.output(Output::Leader(id));
-                }
-                if !self.is_led() {
-                    return;
-                }
+                self.leader = Some(id);
             }
+        }
+        if self.leader != led_before {
+            self.announced.clear();
+            if let Some(leader) = self.leader {
+                effects.output(Output::Leader(leader));
+            }
+        }
+        if matches!(notice, Notice::Leader(_)) && !self.is_led() {
+            return;
         }
         self.tell_all(|| Event::Notice(notice), effects);
     }
@@ -316,10 +350,132 @@ impl<M: Mutex> Process for Resources<M> {
             }
             Event::Input(input) => self.on_input(input, effects),
             Event::Notice(notice) => self.on_notice(notice, effects),
-            Event::Receive { from, message: Message { resource, message } } => {
+            Event::Receive { from, message: Message { resource, message: Some(message) } } => {
                 self.happen(&resource, Event::Receive { from, message }, effects);
+            }
+            Event::Receive { message: Message { resource, message: None }, .. } => {
+                if !self.resources.contains_key(&resource) {
+                    self.make(&resource, effects);
+                }
             }
             Event::Timeout(Timer { resource, timer }) => self.step_of(&resource, Event::Timeout(timer), effects),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::Fence;
+    use crate::mutex::{Central, RicartAgrawala};
+    use crate::process::{Effect, EffectOf, Stable, effects_of};
+    use crate::setting::test_setting;
+    use alloc::vec;
+
+    fn resources<M: Mutex>(me: u32, n: u32) -> Resources<M> {
+        let mut resources = Resources::new(&test_setting(&M::ENTRY, me, n, &[]));
+        assert_eq!(effects_of(me, &mut resources, Event::Start { incarnation: 1, saved: None }), vec![]);
+        resources
+    }
+
+    fn enter<M: Mutex>(name: &str) -> Event<Resources<M>> {
+        Event::Input(Input::Of(Name::new(name), Request::Enter))
+    }
+
+    fn suspect<M: Mutex>(id: u32) -> Event<Resources<M>> {
+        Event::Notice(Notice::Suspect(Id::new(id)))
+    }
+
+    fn leader<M: Mutex>(id: u32) -> Event<Resources<M>> {
+        Event::Notice(Notice::Leader(Id::new(id)))
+    }
+
+    /// Whom the effects are sent to, with their kinds.
+    fn sent<M: Mutex>(effects: &[EffectOf<Resources<M>>]) -> Vec<(u32, &'static str)> {
+        let sends = effects.iter().filter_map(|effect| match effect {
+            Effect::Send { to, message } => Some((to.number(), process::Message::kind(message))),
+            Effect::SetTimer { .. }
+            | Effect::CancelTimer(_)
+            | Effect::Save(_)
+            | Effect::Output(_)
+            | Effect::Unexpected { .. } => None,
+        });
+        sends.collect()
+    }
+
+    #[test]
+    fn what_nobody_asks_for_costs_nothing() {
+        let mut second = resources::<Central>(2, 3);
+        assert_eq!(effects_of(2, &mut second, suspect(1)), vec![]);
+        assert_eq!(effects_of(2, &mut second, Event::Notice(Notice::Trust(Id::new(1)))), vec![]);
+        assert_eq!(effects_of(2, &mut second, Event::Input(Input::Observe(Number::ZERO.next()))), vec![]);
+        assert!(second.is_empty() && !second.lacks_leader());
+        assert_eq!(effects_of(2, &mut second, Event::Input(Input::Lead)), vec![]);
+        assert!(second.lacks_leader(), "the application wants to know");
+    }
+
+    #[test]
+    fn resources_know_nothing_of_each_other() {
+        let mut first = resources::<Central>(1, 1);
+        for name in ["printer", "scanner"] {
+            let entered = effects_of(1, &mut first, enter(name));
+            let Some(Effect::Output(Output::Of(of, mutex::Output::Entered { fence }))) = entered.last() else {
+                panic!("{entered:?}");
+            };
+            let count = Number::ZERO.next();
+            assert_eq!((of.as_str(), *fence), (name, Fence::counted(crate::clock::Epoch::FIRST, count)));
+        }
+        assert_eq!(first.len(), 2);
+    }
+
+    #[test]
+    fn before_anybody_has_crashed_the_algorithm_is_not_told_who_leads() {
+        let mut second = resources::<Central>(2, 3);
+        assert_eq!(effects_of(2, &mut second, leader(3)), vec![Effect::Output(Output::Leader(Id::new(3)))]);
+        assert_eq!(sent::<Central>(&effects_of(2, &mut second, enter("printer"))), [(1, "request")]);
+        // Now it has to know.
+        effects_of(2, &mut second, suspect(1));
+        assert!(!second.lacks_leader());
+    }
+
+    /// Process 3 leads, and has not heard of the printer.
+    #[test]
+    fn who_leads_is_told_once_of_a_resource_that_is_asked_for() {
+        let mut second = resources::<Central>(2, 4);
+        effects_of(2, &mut second, suspect(1));
+        effects_of(2, &mut second, leader(3));
+        assert_eq!(sent::<Central>(&effects_of(2, &mut second, enter("printer"))), [(3, "resource")]);
+        assert_eq!(sent::<Central>(&effects_of(2, &mut second, suspect(4))), []);
+        let mut third = resources::<Central>(3, 4);
+        effects_of(3, &mut third, suspect(1));
+        effects_of(3, &mut third, leader(3));
+        let told = Message { resource: Name::new("printer"), message: None };
+        let told = Event::Receive { from: Id::new(2), message: told };
+        assert_eq!(sent::<Central>(&effects_of(3, &mut third, told)), [(2, "inquire"), (4, "inquire")]);
+        // Another one leads, and is told as well.
+        effects_of(2, &mut second, suspect(3));
+        assert_eq!(sent::<Central>(&effects_of(2, &mut second, leader(4))), [(4, "resource")]);
+    }
+
+    #[test]
+    fn a_save_is_of_one_resource_and_the_next_life_has_all() {
+        let mut first = resources::<RicartAgrawala>(1, 1);
+        let mut kept: Option<Saved<Number>> = None;
+        for name in ["printer", "scanner"] {
+            for effect in effects_of(1, &mut first, enter(name)) {
+                if let Effect::Save(saved) = effect {
+                    assert_eq!(saved.0.keys().map(Name::as_str).collect::<Vec<_>>(), [name]);
+                    process::keep(&mut kept, saved);
+                }
+            }
+        }
+        let mut kept = kept.unwrap();
+        assert_eq!(kept.0.len(), 2);
+        kept.absorb(Saved(BTreeMap::new()));
+        assert_eq!(kept.0.len(), 2);
+        let mut second = Resources::<RicartAgrawala>::new(&test_setting(&RicartAgrawala::ENTRY, 1, 1, &[]));
+        effects_of(1, &mut second, Event::Start { incarnation: 2, saved: Some(kept.clone()) });
+        effects_of(1, &mut second, enter("scanner"));
+        assert!(second.highest_seen() > kept.0[&Name::new("scanner")]);
     }
 }

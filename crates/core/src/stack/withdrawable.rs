@@ -81,6 +81,11 @@ impl<M: Mutex> Withdrawable<M> {
         &self.algorithm
     }
 
+    /// Whether the algorithm is asked to let it in.
+    pub(super) fn is_asking(&self) -> bool {
+        matches!(self.wish, Wish::Enter | Wish::Withdrawn)
+    }
+
     /// If it ends now: what its application is to be told, and what it still asks for.
     pub(super) fn resign(&self) -> (&'static [Output], Option<Request>) {
         match self.wish {

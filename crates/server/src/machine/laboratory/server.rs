@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use quorate_core::id::Id;
 use quorate_core::mutex::{Input, Output};
-use quorate_core::process::{Effects, Event};
+use quorate_core::process::{Effects, Event, Stable};
 use serde::{Deserialize, Serialize};
 
 use super::client::owner;
@@ -29,6 +29,8 @@ pub struct Log {
     /// Whose write the resource has accepted last. (A resource has a disk of its own; this one lies beside the log.)
     written: Option<(SessionId, Fence)>,
 }
+
+impl Stable for Log {}
 
 /// The server.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
