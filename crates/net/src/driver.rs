@@ -1,0 +1,157 @@
+//! The driver of a process on a network: what happens is told to it, one thing after the other, and what it wants done
+//! is done, in order.
+//!
+//! Events are taken in batches. What the process saves is synced once a batch, before anything that it says afterwards
+//! leaves this node.
+
+use std::collections::BTreeMap;
+use std::ops::RangeInclusive;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate_core::id::Id;
+use quorate_core::process::{Effect, EffectOf, Effects, Event, Message, Process, Ticks, perform};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
+use tokio::time::Instant;
+use tracing::warn;
+
+use crate::alarm::Alarms;
+use crate::config::duration;
+use crate::link::Outbox;
+use crate::store::Store;
+
+/// A process, and all that it can reach.
+pub(crate) struct Driver<P: Process> {
+    me: Id,
+    process: P,
+    effects: Effects<P>,
+    /// What is to be done when all that was saved is safe.
+    wanted: Vec<EffectOf<P>>,
+    alarms: Alarms<P::Timer>,
+    /// Away while it is synced.
+    store: Option<Store<P::Stable>>,
+    outboxes: BTreeMap<Id, Arc<Outbox>>,
+    chance: Xoshiro256PlusPlus,
+    pub(crate) counts: Counts,
+}
+
+/// What has happened so far.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Counts {
+    /// Messages that were sent, by kind.
+    pub(crate) sent: BTreeMap<&'static str, u64>,
+    /// What arrived that nobody should have sent.
+    pub(crate) unexpected: u64,
+    /// How often something was synced.
+    pub(crate) syncs: u64,
+}
+
+impl<P: Process> Driver<P> {
+    pub(crate) fn new(
+        me: Id,
+        process: P,
+        store: Store<P::Stable>,
+        outboxes: BTreeMap<Id, Arc<Outbox>>,
+        seed: u64,
+    ) -> Self {
+        let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
+        let (effects, wanted, alarms) = (Effects::<P>::new(me), Vec::new(), Alarms::new());
+        let (store, counts) = (Some(store), Counts::default());
+        Driver { me, process, effects, wanted, alarms, store, outboxes, chance, counts }
+    }
+
+    /// The process.
+    pub(crate) fn process(&self) -> &P {
+        &self.process
+    }
+
+    /// Begins its life.
+    pub(crate) fn start(&mut self) {
+        let Some(store) = &self.store else { return };
+        let start = Event::Start { incarnation: store.life(), saved: store.kept() };
+        self.happen(start);
+    }
+
+    /// Lets something happen to the process. What it wants is done by [`Driver::settle`].
+    pub(crate) fn happen(&mut self, event: Event<P>) {
+        perform(&mut self.process, event, &mut self.effects);
+        for effect in self.effects.drain() {
+            match effect {
+                Effect::SetTimer { timer, after } => {
+                    let delay = draw(&mut self.chance, &after);
+                    self.alarms.set(timer, Instant::now() + delay);
+                }
+                Effect::CancelTimer(timer) => self.alarms.cancel(&timer),
+                Effect::Save(stable) => {
+                    if let Some(store) = &mut self.store {
+                        store.save(stable);
+                    }
+                }
+                Effect::Unexpected { from, why } => {
+                    self.counts.unexpected += 1;
+                    warn!(node = %self.me, from = ?from, "unexpected: {why}");
+                }
+                effect @ (Effect::Send { .. } | Effect::Output(_)) => self.wanted.push(effect),
+            }
+        }
+    }
+
+    /// When the next timer is due.
+    pub(crate) fn next_alarm(&self) -> Option<Instant> {
+        self.alarms.next()
+    }
+
+    /// Tells the process of all timers that are due.
+    pub(crate) fn ring(&mut self) {
+        let now = Instant::now();
+        while let Some(timer) = self.alarms.take_due(now) {
+            self.happen(Event::Timeout(timer));
+        }
+    }
+
+    /// Makes safe what was saved, sends what was said, and returns what the application is told.
+    pub(crate) async fn settle(&mut self) -> std::io::Result<Vec<P::Output>> {
+        if self.store.as_ref().is_some_and(Store::is_dirty)
+            && let Some(mut store) = self.store.take()
+        {
+            self.counts.syncs += 1;
+            let synced = tokio::task::spawn_blocking(move || {
+                let result = store.sync();
+                (store, result)
+            });
+            let (store, result) = synced.await.map_err(std::io::Error::other)?;
+            self.store = Some(store);
+            result?;
+        }
+        let mut outputs = Vec::new();
+        for effect in self.wanted.drain(..) {
+            match effect {
+                Effect::Send { to, message } => {
+                    *self.counts.sent.entry(message.kind()).or_default() += 1;
+                    if let Some(outbox) = self.outboxes.get(&to) {
+                        outbox.push(&message);
+                    }
+                }
+                Effect::Output(output) => outputs.push(output),
+                Effect::SetTimer { .. } | Effect::CancelTimer(_) | Effect::Save(_) | Effect::Unexpected { .. } => {}
+            }
+        }
+        Ok(outputs)
+    }
+
+    /// Lets everything that was said leave.
+    pub(crate) fn flush(&self) {
+        for outbox in self.outboxes.values() {
+            outbox.flush();
+        }
+    }
+}
+
+/// A delay from this range.
+fn draw(chance: &mut Xoshiro256PlusPlus, after: &RangeInclusive<Ticks>) -> Duration {
+    let (from, to) = (*after.start(), *after.end());
+    let width = to.saturating_sub(from);
+    let more = if width == 0 { 0 } else { chance.next_u64() % width.saturating_add(1) };
+    duration(from.saturating_add(more))
+}

@@ -1,0 +1,157 @@
+//! What goes over a connection: frames with their length before them, in postcard.
+//!
+//! Both sides begin with a preface that never changes, so that whoever speaks another version is told apart from who
+//! speaks nonsense. The first frame says who speaks and what it takes for granted ([`Hello`]); it is answered by one
+//! that says whether it may ([`Verdict`]). After that, who has connected sends messages of its process, and questions
+//! how long the way is, which are answered on the same connection.
+
+use std::io;
+
+use bytes::{BufMut, Bytes, BytesMut};
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio_util::codec::LengthDelimitedCodec;
+
+/// What the preface begins with.
+const MAGIC: [u8; 8] = *b"quorate\0";
+/// How long the preface is.
+const PREFACE: usize = MAGIC.len() + 4;
+/// Which frames there are, and how they are written. A node talks only with nodes of the same version.
+pub(crate) const VERSION: u32 = 1;
+/// How long the first frames may be.
+pub(crate) const LONGEST_HELLO: usize = 4096;
+/// How long frames may be: much longer than any message of an algorithm is.
+pub(crate) const LONGEST_FRAME: usize = 1 << 20;
+
+/// Who speaks, and what it takes for granted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Hello {
+    /// The name of the group.
+    pub(crate) cluster: String,
+    /// The algorithm and all that has to be the same everywhere, in words.
+    pub(crate) terms: String,
+    pub(crate) from: u32,
+    pub(crate) to: u32,
+    /// In which life the sender is; and a number that no other process has, nor had.
+    pub(crate) incarnation: u64,
+    pub(crate) instance: u128,
+}
+
+/// Whether the other may speak; if not, why not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Verdict {
+    Welcome,
+    Refused { why: String },
+}
+
+/// What is said after that.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Frame<M> {
+    /// What the process says.
+    Message(M),
+    /// To be answered with the same number.
+    Ping(u64),
+}
+
+/// The answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Pong(pub(crate) u64);
+
+/// Says which protocol this is: before any frame, and before anything is known of the other.
+pub(crate) async fn write_preface(stream: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    let mut preface = BytesMut::with_capacity(PREFACE);
+    preface.put_slice(&MAGIC);
+    preface.put_u32(VERSION);
+    stream.write_all(&preface).await
+}
+
+/// Makes sure that the other speaks the same. If not, says what it speaks.
+pub(crate) async fn read_preface(stream: &mut (impl AsyncRead + Unpin)) -> Result<(), String> {
+    let mut preface = [0; PREFACE];
+    stream.read_exact(&mut preface).await.map_err(|error| format!("it says nothing that makes sense: {error}"))?;
+    let (magic, version) = preface.split_at(MAGIC.len());
+    if magic != MAGIC {
+        return Err("it does not speak this protocol".into());
+    }
+    let version = version.iter().fold(0, |version, &byte| version << 8 | u32::from(byte));
+    if version == VERSION {
+        return Ok(());
+    }
+    Err(format!("it speaks version {version} of the protocol, and this is version {VERSION}: run the same everywhere"))
+}
+
+/// Frames up to this length.
+pub(crate) fn codec(longest: usize) -> LengthDelimitedCodec {
+    LengthDelimitedCodec::builder().max_frame_length(longest).new_codec()
+}
+
+/// The content of a frame; `None` if it makes no sense, or says more than it should.
+pub(crate) fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Option<T> {
+    postcard::take_from_bytes(bytes).ok().and_then(|(value, rest)| rest.is_empty().then_some(value))
+}
+
+/// A frame without its length.
+pub(crate) fn encode<T: Serialize>(value: &T) -> Bytes {
+    postcard::to_allocvec(value).map(Bytes::from).unwrap_or_default()
+}
+
+/// Adds a frame, its length before it. `false`, and nothing is added, if it is too long.
+pub(crate) fn append<T: Serialize>(value: &T, buffer: &mut BytesMut) -> bool {
+    let start = buffer.len();
+    buffer.put_u32(0);
+    let is_written = postcard::to_extend(value, Extend(buffer)).is_ok();
+    let length = buffer.len() - start - 4;
+    if !is_written || length > LONGEST_FRAME {
+        buffer.truncate(start);
+        return false;
+    }
+    buffer[start..start + 4].copy_from_slice(&(length as u32).to_be_bytes());
+    true
+}
+
+/// A buffer that postcard can add to.
+struct Extend<'a>(&'a mut BytesMut);
+
+impl std::iter::Extend<u8> for Extend<'_> {
+    fn extend<T: IntoIterator<Item = u8>>(&mut self, bytes: T) {
+        self.0.extend(bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_frame_comes_back_as_it_was_and_nonsense_does_not() {
+        let frame = Frame::Message((7u8, "token".to_string()));
+        let mut buffer = BytesMut::new();
+        assert!(append(&frame, &mut buffer));
+        assert_eq!(u32::from_be_bytes(buffer[..4].try_into().unwrap()) as usize, buffer.len() - 4);
+        assert_eq!(decode::<Frame<(u8, String)>>(&buffer[4..]), Some(frame));
+        assert_eq!(decode::<Frame<(u8, String)>>(&buffer[4..buffer.len() - 1]), None, "too short");
+        buffer.put_u8(0);
+        assert_eq!(decode::<Frame<(u8, String)>>(&buffer[4..]), None, "too long");
+        assert_eq!(decode::<Frame<(u8, String)>>(&[9]), None, "no such frame");
+    }
+
+    #[tokio::test]
+    async fn who_speaks_something_else_is_told_what() {
+        let heard = async |bytes: &[u8]| read_preface(&mut &bytes[..]).await;
+        let mut ours = Vec::new();
+        write_preface(&mut ours).await.unwrap();
+        assert_eq!(heard(&ours).await, Ok(()));
+        ours[11] = 9;
+        assert!(heard(&ours).await.unwrap_err().starts_with("it speaks version 9 of the protocol"));
+        assert_eq!(heard(b"GET / HTTP/1.1\r\n").await.unwrap_err(), "it does not speak this protocol");
+        assert!(heard(b"GET").await.is_err());
+    }
+
+    #[test]
+    fn what_is_too_long_is_not_written() {
+        let mut buffer = BytesMut::from(&b"before"[..]);
+        assert!(!append(&Frame::Message(vec![1u8; LONGEST_FRAME]), &mut buffer));
+        assert_eq!(&buffer[..], b"before");
+    }
+}

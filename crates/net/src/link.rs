@@ -1,0 +1,258 @@
+//! The way to another member: a connection that this node opens, and opens again whenever it breaks.
+//!
+//! Each node sends on the connections that it has opened, and listens on those that others have: so either side may be
+//! there first. What is to be sent waits in a buffer of bounded length; what does not fit, or has nobody to go to, is
+//! dropped, for [`Reliable`](quorate_core::stack::Reliable) sends again whatever matters.
+
+use std::io;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use bytes::BytesMut;
+use futures_util::{SinkExt, StreamExt};
+use quorate_core::id::Id;
+use serde::Serialize;
+use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::sync::Notify;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::codec::{Framed, FramedRead, LengthDelimitedCodec};
+use tracing::{debug, info, warn};
+
+use crate::frame::{self, Frame, Hello, LONGEST_HELLO, Pong, Verdict};
+use crate::tls::Tls;
+
+/// So much waits for a connection at most.
+const MOST_WAITING: usize = 8 << 20;
+/// Opening a connection takes no longer.
+const OPENING: Duration = Duration::from_secs(3);
+/// From one attempt to the next, at first and at most.
+const SOON: Duration = Duration::from_millis(50);
+const LATE: Duration = Duration::from_secs(2);
+/// From one measurement of the way to the next.
+const MEASURING: Duration = Duration::from_secs(1);
+
+/// A connection, encrypted or not.
+pub(crate) trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// What is to be sent to another member, and what is known of the way there.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    waiting: Mutex<BytesMut>,
+    /// Whether something was added since the last flush.
+    is_touched: AtomicBool,
+    filled: Notify,
+    /// The other is there: it has connected itself.
+    seen: Notify,
+    is_connected: AtomicBool,
+    connections: AtomicU64,
+    dropped: AtomicU64,
+    /// In microseconds; 0 if it was not measured.
+    round_trip: AtomicU64,
+}
+
+impl Outbox {
+    /// Adds a message. Nobody is woken before [`Outbox::flush`].
+    pub(crate) fn push<M: Serialize>(&self, message: &M) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        if waiting.len() > MOST_WAITING || !frame::append(&Frame::Message(message), &mut waiting) {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        self.is_touched.store(true, Ordering::Relaxed);
+    }
+
+    /// Lets what was added be sent.
+    pub(crate) fn flush(&self) {
+        if self.is_touched.swap(false, Ordering::Relaxed) {
+            self.filled.notify_one();
+        }
+    }
+
+    /// Whether all that was added has been sent, or has nobody to go to.
+    pub(crate) fn is_empty(&self) -> bool {
+        !self.is_connected() || self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+    }
+
+    /// The other has connected, in a new life: it is worth trying at once.
+    pub(crate) fn see(&self) {
+        self.seen.notify_one();
+    }
+
+    fn ping(&self, number: u64) {
+        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        frame::append(&Frame::<()>::Ping(number), &mut waiting);
+        self.filled.notify_one();
+    }
+
+    fn take(&self) -> BytesMut {
+        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.is_connected.load(Ordering::Relaxed)
+    }
+
+    /// How often a connection was opened.
+    pub(crate) fn connections(&self) -> u64 {
+        self.connections.load(Ordering::Relaxed)
+    }
+
+    /// How many messages had nobody to go to.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+
+    /// How long there and back, when it was measured last.
+    pub(crate) fn round_trip(&self) -> Option<Duration> {
+        Some(self.round_trip.load(Ordering::Relaxed)).filter(|&micros| micros > 0).map(Duration::from_micros)
+    }
+}
+
+/// The way to one member.
+pub(crate) struct Link {
+    pub(crate) to: Id,
+    pub(crate) address: String,
+    pub(crate) hello: Hello,
+    pub(crate) tls: Option<Tls>,
+    pub(crate) outbox: Arc<Outbox>,
+    /// How long the other may leave a question unanswered before the connection is taken for broken.
+    pub(crate) tolerance: Duration,
+}
+
+impl Link {
+    /// Keeps the connection open, for ever.
+    pub(crate) async fn run(self) {
+        let Link { to, address, outbox, .. } = &self;
+        let mut pause = SOON;
+        let mut last_failure = String::new();
+        loop {
+            match timeout(OPENING, self.open()).await.unwrap_or_else(|_| Err("it does not answer".into())) {
+                Ok(stream) => {
+                    info!(node = %self.hello.from, peer = %to, %address, "connected");
+                    last_failure = String::new();
+                    outbox.connections.fetch_add(1, Ordering::Relaxed);
+                    outbox.is_connected.store(true, Ordering::Relaxed);
+                    let since = Instant::now();
+                    let ended = outbox.send_over(stream, self.tolerance).await;
+                    if since.elapsed() > LATE {
+                        pause = SOON;
+                    }
+                    outbox.is_connected.store(false, Ordering::Relaxed);
+                    outbox.round_trip.store(0, Ordering::Relaxed);
+                    info!(node = %self.hello.from, peer = %to, %address, "the connection is gone: {ended}");
+                }
+                Err(failure) => {
+                    // Nobody is there: what waits for it would be stale.
+                    drop(outbox.take());
+                    if failure != last_failure {
+                        warn!(node = %self.hello.from, peer = %to, %address, "cannot connect: {failure}");
+                        last_failure = failure;
+                    } else {
+                        debug!(node = %self.hello.from, peer = %to, %address, "cannot connect: {last_failure}");
+                    }
+                }
+            }
+            tokio::select! {
+                () = sleep(jittered(pause)) => {}
+                () = outbox.seen.notified() => pause = SOON,
+            }
+            pause = (pause * 2).min(LATE);
+        }
+    }
+
+    async fn open(&self) -> Result<Framed<Box<dyn Stream>, LengthDelimitedCodec>, String> {
+        let broken = |error: io::Error| error.to_string();
+        let socket = TcpStream::connect(&self.address).await.map_err(broken)?;
+        socket.set_nodelay(true).map_err(broken)?;
+        let mut stream: Box<dyn Stream> = match &self.tls {
+            Some(tls) => Box::new(tls.connect(self.to, socket).await.map_err(broken)?),
+            None => Box::new(socket),
+        };
+        frame::write_preface(&mut stream).await.map_err(broken)?;
+        let mut framed = Framed::new(stream, frame::codec(LONGEST_HELLO));
+        framed.send(frame::encode(&self.hello)).await.map_err(broken)?;
+        frame::read_preface(framed.get_mut()).await?;
+        let answer = framed.next().await.ok_or("it hung up")?.map_err(broken)?;
+        match frame::decode(&answer) {
+            Some(Verdict::Welcome) => Ok(framed),
+            // Its words, not ours.
+            Some(Verdict::Refused { why }) => Err(format!("it refuses to talk: {}", why.escape_debug())),
+            None => Err("it does not speak this protocol".into()),
+        }
+    }
+}
+
+impl Outbox {
+    /// Sends whatever comes, until the connection breaks. Returns why.
+    async fn send_over(&self, stream: Framed<Box<dyn Stream>, LengthDelimitedCodec>, tolerance: Duration) -> String {
+        let (receiving, sending) = tokio::io::split(stream.into_inner());
+        // The last question, if it is not answered yet.
+        let asked = Mutex::new(None);
+        tokio::select! {
+            ended = self.write(sending) => ended,
+            ended = self.read(receiving, &asked) => ended,
+            ended = self.measure(&asked, tolerance) => ended,
+        }
+    }
+
+    async fn write(&self, mut sending: impl AsyncWrite + Unpin) -> String {
+        loop {
+            let bytes = self.take();
+            if bytes.is_empty() {
+                self.filled.notified().await;
+                continue;
+            }
+            // With encryption, what is written waits for the flush.
+            let written = async { sending.write_all(&bytes).await.and(sending.flush().await) };
+            if let Err(error) = written.await {
+                return error.to_string();
+            }
+        }
+    }
+
+    async fn read(&self, receiving: impl AsyncRead + Unpin, asked: &Mutex<Option<(u64, Instant)>>) -> String {
+        let mut answers = FramedRead::new(receiving, frame::codec(LONGEST_HELLO));
+        loop {
+            let bytes = match answers.next().await {
+                None => return "the other side closed it".into(),
+                Some(Err(error)) => return error.to_string(),
+                Some(Ok(bytes)) => bytes,
+            };
+            let Some(Pong(number)) = frame::decode(&bytes) else { return "nonsense came back".into() };
+            let mut asked = asked.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some((_, at)) = asked.take_if(|(last, _)| *last == number) {
+                let micros = u64::try_from(at.elapsed().as_micros()).unwrap_or(u64::MAX);
+                self.round_trip.store(micros.max(1), Ordering::Relaxed);
+            }
+        }
+    }
+
+    /// Asks again and again, until an answer takes too long.
+    async fn measure(&self, asked: &Mutex<Option<(u64, Instant)>>, tolerance: Duration) -> String {
+        for number in 1.. {
+            let unanswered = asked.lock().unwrap_or_else(PoisonError::into_inner).map(|(_, at)| at.elapsed());
+            match unanswered {
+                Some(since) if since > tolerance => break,
+                Some(_) => {}
+                None => {
+                    *asked.lock().unwrap_or_else(PoisonError::into_inner) = Some((number, Instant::now()));
+                    self.ping(number);
+                }
+            }
+            sleep(MEASURING).await;
+        }
+        "no answer comes".into()
+    }
+}
+
+/// Between half of it and all of it, so that not all try at once.
+fn jittered(pause: Duration) -> Duration {
+    let mut random = [0; 4];
+    // If the system has no randomness to give, the pause is as it is.
+    let share =
+        getrandom::fill(&mut random).map_or(1.0, |()| f64::from(u32::from_ne_bytes(random)) / f64::from(u32::MAX));
+    pause.mul_f64(0.5 + share / 2.0)
+}

@@ -1,0 +1,248 @@
+//! What others say: connections that they have opened.
+//!
+//! Who connects says who it is. It is refused, with a sentence that both sides log, if it is of another group or
+//! version, runs something else, looks for somebody else, cannot show that it is who it says, or speaks for a member
+//! that another process already speaks for. Of each member the last connection counts.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use futures_util::{SinkExt, StreamExt};
+use quorate_core::id::Id;
+use quorate_core::process::Message;
+use tokio::io::AsyncWriteExt;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::{Semaphore, mpsc};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, timeout};
+use tokio_util::codec::{Framed, FramedParts, LengthDelimitedCodec};
+use tokio_util::sync::CancellationToken;
+use tracing::{debug, info, warn};
+
+use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, Pong, Verdict};
+use crate::link::{Outbox, Stream};
+use crate::tls::{Tls, has_shown};
+
+/// Saying who one is takes no longer.
+const INTRODUCTION: Duration = Duration::from_secs(3);
+/// So many may be at it at a time.
+const MOST_STRANGERS: usize = 64;
+
+/// A message that has arrived.
+pub(crate) struct Arrived<M> {
+    pub(crate) from: Id,
+    pub(crate) message: M,
+}
+
+/// Who listens, and to whom.
+pub(crate) struct Listener<M> {
+    pub(crate) hello: Hello,
+    pub(crate) n: u32,
+    pub(crate) tls: Option<Tls>,
+    /// Who was silent for so long has no claim to its number any more: it should have said twice that it lives.
+    pub(crate) silence: Duration,
+    pub(crate) inbox: mpsc::Sender<Arrived<M>>,
+    pub(crate) speakers: Mutex<BTreeMap<Id, Arc<Speaker>>>,
+    pub(crate) outboxes: BTreeMap<Id, Arc<Outbox>>,
+}
+
+/// A process that speaks for a member, on its last connection.
+pub(crate) struct Speaker {
+    instance: u128,
+    incarnation: u64,
+    since: Instant,
+    /// When it was heard last, in milliseconds since then.
+    heard: AtomicU64,
+    ended: CancellationToken,
+}
+
+impl Speaker {
+    fn hear(&self) {
+        self.heard.store(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// Whether it may be there.
+    fn is_there(&self, silence: Duration) -> bool {
+        let heard = self.since + Duration::from_millis(self.heard.load(Ordering::Relaxed));
+        !self.ended.is_cancelled() && heard.elapsed() < silence
+    }
+}
+
+type Heard = Framed<Box<dyn Stream>, LengthDelimitedCodec>;
+
+impl<M: Message> Listener<M> {
+    /// Listens, for ever.
+    pub(crate) async fn run(self: Arc<Self>, socket: TcpListener) {
+        let strangers = Arc::new(Semaphore::new(MOST_STRANGERS));
+        let mut connections = JoinSet::new();
+        loop {
+            while connections.try_join_next().is_some() {}
+            let Ok(permit) = Arc::clone(&strangers).acquire_owned().await else { return };
+            match socket.accept().await {
+                Ok((stream, address)) => {
+                    let listener = Arc::clone(&self);
+                    connections.spawn(async move {
+                        let from = address.to_string();
+                        let introduced = timeout(INTRODUCTION, listener.introduce(stream)).await;
+                        drop(permit);
+                        match introduced {
+                            Ok(Ok((id, speaker, stream))) => listener.hear(id, &speaker, stream).await,
+                            Ok(Err(why)) => warn!(node = listener.hello.from, %from, "refused a connection: {why}"),
+                            Err(_) => debug!(node = listener.hello.from, %from, "a connection said nothing"),
+                        }
+                    });
+                }
+                Err(error) => {
+                    warn!(node = self.hello.from, "cannot accept connections: {error}");
+                    sleep(Duration::from_millis(100)).await;
+                }
+            }
+        }
+    }
+
+    async fn introduce(&self, socket: TcpStream) -> Result<(Id, Arc<Speaker>, Heard), String> {
+        let broken = |error: io::Error| error.to_string();
+        socket.set_nodelay(true).map_err(broken)?;
+        match &self.tls {
+            Some(tls) => {
+                let stream = tls.accept(socket).await.map_err(broken)?;
+                self.meet(stream, |stream, id| has_shown(stream, id)).await
+            }
+            None => self.meet(socket, |_, _| true).await,
+        }
+    }
+
+    /// Hears who it is, and says whether it may speak.
+    async fn meet<S: Stream + 'static>(
+        &self,
+        mut stream: S,
+        has_shown: impl Fn(&S, u32) -> bool,
+    ) -> Result<(Id, Arc<Speaker>, Heard), String> {
+        let broken = |error: io::Error| error.to_string();
+        // Also to who speaks something else: it can say what this is.
+        frame::write_preface(&mut stream).await.map_err(broken)?;
+        stream.flush().await.map_err(broken)?;
+        frame::read_preface(&mut stream).await?;
+        let mut framed = Framed::new(stream, frame::codec(LONGEST_HELLO));
+        let bytes = framed.next().await.ok_or("it hung up")?.map_err(broken)?;
+        let judged = match frame::decode::<Hello>(&bytes) {
+            Some(hello) => self.judge(&hello, has_shown(framed.get_ref(), hello.from)),
+            None => Err("it says nothing that makes sense".into()),
+        };
+        let verdict = match &judged {
+            Ok(_) => Verdict::Welcome,
+            Err(why) => Verdict::Refused { why: why.clone() },
+        };
+        let answered = framed.send(frame::encode(&verdict)).await.map_err(broken);
+        let (id, speaker) = judged?;
+        if let Err(error) = answered {
+            speaker.ended.cancel();
+            return Err(error);
+        }
+        // What came with the greeting is not lost.
+        let parts = framed.into_parts();
+        let mut parts_now =
+            FramedParts::new::<bytes::Bytes>(Box::new(parts.io) as Box<dyn Stream>, frame::codec(LONGEST_FRAME));
+        parts_now.read_buf = parts.read_buf;
+        Ok((id, speaker, Framed::from_parts(parts_now)))
+    }
+
+    /// Whether who says this may speak.
+    fn judge(&self, hello: &Hello, has_shown: bool) -> Result<(Id, Arc<Speaker>), String> {
+        let ours = &self.hello;
+        if hello.cluster != ours.cluster {
+            return Err(format!(
+                "it is of the group {:?}, and node {} of {:?}",
+                hello.cluster, ours.from, ours.cluster
+            ));
+        }
+        if hello.terms != ours.terms {
+            return Err(format!("it runs {:?}; node {} runs {:?}", hello.terms, ours.from, ours.terms));
+        }
+        if hello.to != ours.from {
+            return Err(format!("it looks for node {}, and this is node {}", hello.to, ours.from));
+        }
+        let id = Id::try_from(hello.from).ok().filter(|id| id.number() <= self.n && id.number() != ours.from);
+        let Some(id) = id else {
+            return Err(format!(
+                "it says that it is node {}, which is none of the others of 1 to {}",
+                hello.from, self.n
+            ));
+        };
+        if !has_shown {
+            return Err(format!("it says that it is node {id}, and its certificate does not"));
+        }
+        let mut speakers = self.speakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let is_new = match speakers.get(&id) {
+            Some(speaker) if speaker.instance == hello.instance => false,
+            Some(speaker) if speaker.is_there(self.silence) => {
+                return Err(format!("another process speaks for node {id}: every node has a number of its own"));
+            }
+            Some(speaker) if hello.incarnation <= speaker.incarnation => {
+                return Err(format!(
+                    "node {id} says that this is its life {}, and node {} has heard of its life {}: its directory is \
+                     not the one that it had; if that is lost, it has to be told so",
+                    hello.incarnation, ours.from, speaker.incarnation
+                ));
+            }
+            Some(_) | None => true,
+        };
+        let speaker = Arc::new(Speaker {
+            instance: hello.instance,
+            incarnation: hello.incarnation,
+            since: Instant::now(),
+            heard: AtomicU64::new(0),
+            ended: CancellationToken::new(),
+        });
+        if let Some(before) = speakers.insert(id, Arc::clone(&speaker)) {
+            before.ended.cancel();
+        }
+        if is_new && let Some(outbox) = self.outboxes.get(&id) {
+            outbox.see();
+        }
+        Ok((id, speaker))
+    }
+
+    /// Hears whatever a member says, until the connection breaks or another takes its place.
+    async fn hear(&self, id: Id, speaker: &Speaker, stream: Heard) {
+        let node = self.hello.from;
+        info!(node, peer = %id, "hears it");
+        let ended = tokio::select! {
+            () = speaker.ended.cancelled() => "another connection took its place".to_string(),
+            ended = self.listen_to(id, speaker, stream) => ended,
+        };
+        // Whoever comes next for it is welcome.
+        speaker.ended.cancel();
+        info!(node, peer = %id, "does not hear it any more: {ended}");
+    }
+
+    async fn listen_to(&self, id: Id, speaker: &Speaker, mut stream: Heard) -> String {
+        loop {
+            let bytes = match stream.next().await {
+                None => return "it closed the connection".into(),
+                Some(Err(error)) => return error.to_string(),
+                Some(Ok(bytes)) => bytes,
+            };
+            speaker.hear();
+            match frame::decode::<Frame<M>>(&bytes) {
+                Some(Frame::Message(message)) => {
+                    if self.inbox.send(Arrived { from: id, message }).await.is_err() {
+                        return "this node has stopped".into();
+                    }
+                }
+                Some(Frame::Ping(number)) => {
+                    if let Err(error) = stream.send(frame::encode(&Pong(number))).await {
+                        return error.to_string();
+                    }
+                }
+                None => {
+                    warn!(node = self.hello.from, peer = %id, "it says what makes no sense: the connection is closed");
+                    return "it made no sense".into();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,426 @@
+//! A node: one process of a group, to be embedded.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::io;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex as Lock};
+use std::time::{Duration, SystemTime};
+
+use quorate_core::catalog::{self, Visitor};
+use quorate_core::clock::{Fence, Number};
+use quorate_core::detector::Detector;
+use quorate_core::election::Election;
+use quorate_core::id::Id;
+use quorate_core::mutex::Mutex;
+use quorate_core::setting::Setting;
+use quorate_core::stack::{Limits, Name, Surviving};
+use thiserror::Error;
+use tokio::net::TcpListener;
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::timeout;
+
+use crate::config::{Checked, Config, ConfigError};
+use crate::desk::{Desk, Granted, LONGEST_NAME, Refused, Ticket, Waiter};
+use crate::driver::Driver;
+use crate::frame::Hello;
+use crate::link::{Link, Outbox};
+use crate::listen::Listener;
+use crate::running::Running;
+use crate::store::{Store, StoreError};
+use crate::tls::{Tls, TlsError};
+
+/// So many messages may wait for the process; who sends more has to wait.
+const INBOX: usize = 1024;
+/// Many resources may have something to say to another node at once.
+const LIMITS: Limits = Limits { in_flight: 1024, unacknowledged: 1 << 18 };
+
+/// One process of a group. Clones are the same node; it stops when [`Node::stop`] is called, or the last clone and the
+/// last guard are gone.
+#[derive(Clone)]
+pub struct Node {
+    handle: Arc<Handle>,
+}
+
+struct Handle {
+    id: Id,
+    commands: mpsc::UnboundedSender<Command>,
+    leader: watch::Receiver<Option<Id>>,
+    tickets: AtomicU64,
+    address: std::net::SocketAddr,
+    patience: Duration,
+}
+
+/// Why a node cannot join.
+#[derive(Debug, Error)]
+pub enum JoinError {
+    /// It was told nonsense.
+    #[error(transparent)]
+    Config(#[from] ConfigError),
+    /// Its certificates cannot be used.
+    #[error(transparent)]
+    Tls(#[from] TlsError),
+    /// Its directory cannot be used.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    /// It cannot listen.
+    #[error("cannot listen on {address}: {error}")]
+    Listen {
+        /// Where.
+        address: String,
+        /// Why not.
+        error: io::Error,
+    },
+    /// The system has no random numbers to give.
+    #[error("no random numbers: {0}")]
+    Random(getrandom::Error),
+}
+
+/// What is asked of the task that owns the process.
+pub(crate) enum Command {
+    Ask { name: Name, waiter: Waiter },
+    Cancel { name: Name, ticket: Ticket },
+    Release { name: Name, ticket: Ticket, done: Option<oneshot::Sender<()>> },
+    Lead,
+    Observe(Number),
+    Stamp(oneshot::Sender<Number>),
+    Status(oneshot::Sender<NodeStatus>),
+    Stop(oneshot::Sender<()>),
+}
+
+/// How a node is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeStatus {
+    /// Who it is.
+    pub id: Id,
+    /// In which life.
+    pub incarnation: u64,
+    /// Which algorithm it runs, and how.
+    pub terms: String,
+    /// Who leads, as far as it knows.
+    pub leader: Option<Id>,
+    /// The others.
+    pub peers: Vec<PeerStatus>,
+    /// Resources that it has heard of.
+    pub resources: usize,
+    /// Names that somebody on this node holds or waits for, and tasks that wait.
+    pub wanted: (usize, usize),
+    /// Messages that it has sent, by kind.
+    pub sent: BTreeMap<&'static str, u64>,
+    /// How often something arrived that nobody should have sent.
+    pub unexpected: u64,
+    /// How often it has waited for its disk.
+    pub syncs: u64,
+}
+
+/// What a node knows of another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PeerStatus {
+    /// Who.
+    pub id: Id,
+    /// Where.
+    pub address: String,
+    /// Whether there is a connection to it.
+    pub is_connected: bool,
+    /// Whether it is taken for dead.
+    pub is_suspected: bool,
+    /// How long there and back, when it was measured last.
+    pub round_trip: Option<Duration>,
+    /// How often a connection was opened.
+    pub connections: u64,
+    /// Messages that had nobody to go to.
+    pub dropped: u64,
+}
+
+impl Node {
+    /// Joins a group: begins to listen, and to look for the others. Does not wait for them.
+    pub async fn join(config: Config) -> Result<Node, JoinError> {
+        let checked = config.check()?;
+        let tls = config.tls.as_ref().map(|files| Tls::read(files, checked.me)).transpose()?;
+        let address = config.listen_address().to_string();
+        let listen = |error| JoinError::Listen { address: address.clone(), error };
+        let socket = TcpListener::bind(&address).await.map_err(listen)?;
+        let address = socket.local_addr().map_err(listen)?;
+        let visited = catalog::visit(checked.entry.name, Joining { config: &config, checked: &checked, tls, socket });
+        let (commands, leader) = visited.map_err(ConfigError::from)??;
+        let (id, patience) = (checked.me, 4 * config.delay);
+        let handle = Handle { id, commands, leader, tickets: AtomicU64::new(1), address, patience };
+        Ok(Node { handle: Arc::new(handle) })
+    }
+
+    /// Who it is.
+    pub fn id(&self) -> Id {
+        self.handle.id
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> std::net::SocketAddr {
+        self.handle.address
+    }
+
+    /// Waits for its turn. Who drops this before it is done withdraws, and nothing is left of it.
+    pub async fn lock(&self, name: &str) -> Result<Guard, Refused> {
+        check_name(name)?;
+        self.ask(Name::new(name), true).await?.ok_or(Refused::Stopped)
+    }
+
+    /// Waits for its turn. Nothing, if it has no patience and somebody here has the turn, or waits for it.
+    async fn ask(&self, name: Name, is_patient: bool) -> Result<Option<Guard>, Refused> {
+        let ticket = self.handle.tickets.fetch_add(1, Ordering::Relaxed);
+        let (granted, grant) = oneshot::channel();
+        self.command(Command::Ask { name: name.clone(), waiter: Waiter { ticket, granted, is_patient } })?;
+        let mut pending = Pending { node: self, asked: Some((name, ticket)) };
+        let granted = grant.await;
+        let (name, ticket) = pending.asked.take().expect("it is taken once");
+        match granted {
+            Ok(Granted { fence, lost }) => {
+                Ok(Some(Guard { node: self.clone(), name, ticket, fence, lost, is_released: false }))
+            }
+            Err(_) if self.handle.commands.is_closed() => Err(Refused::Stopped),
+            Err(_) => Ok(None),
+        }
+    }
+
+    /// Its turn if it comes within this time.
+    pub async fn lock_timeout(&self, name: &str, within: Duration) -> Result<Option<Guard>, Refused> {
+        timeout(within, self.lock(name)).await.map_or(Ok(None), |locked| locked.map(Some))
+    }
+
+    /// Its turn if nobody else has it, or wants it: at once if that is known on this node, or as soon as all who are
+    /// asked could answer.
+    pub async fn try_lock(&self, name: &str) -> Result<Option<Guard>, Refused> {
+        check_name(name)?;
+        timeout(self.handle.patience, self.ask(Name::new(name), false)).await.unwrap_or(Ok(None))
+    }
+
+    /// Waits until it is known who leads, and says who.
+    pub async fn leader(&self) -> Result<Id, Refused> {
+        let mut leadership = self.leadership()?;
+        loop {
+            if let Some(leader) = leadership.leader() {
+                return Ok(leader);
+            }
+            leadership.changed().await?;
+        }
+    }
+
+    /// Who leads, from now on.
+    pub fn leadership(&self) -> Result<Leadership, Refused> {
+        self.command(Command::Lead)?;
+        let mut leader = self.handle.leader.clone();
+        leader.mark_unchanged();
+        Ok(Leadership { leader })
+    }
+
+    /// What to attach to a message of the application, so that what happens there comes after what happened here.
+    pub async fn stamp(&self) -> Result<Number, Refused> {
+        self.request(Command::Stamp).await
+    }
+
+    /// A message of the application has arrived that carries this stamp.
+    pub fn observe(&self, stamp: Number) -> Result<(), Refused> {
+        self.command(Command::Observe(stamp))
+    }
+
+    /// How it is.
+    pub async fn status(&self) -> Result<NodeStatus, Refused> {
+        self.request(Command::Status).await
+    }
+
+    /// Leaves the group, as if it had crashed: all guards are lost.
+    pub async fn stop(&self) {
+        // If it has stopped before, that is just as well.
+        _ = self.request(Command::Stop).await;
+    }
+
+    fn command(&self, command: Command) -> Result<(), Refused> {
+        self.handle.commands.send(command).map_err(|_| Refused::Stopped)
+    }
+
+    async fn request<T>(&self, command: impl FnOnce(oneshot::Sender<T>) -> Command) -> Result<T, Refused> {
+        let (tell, told) = oneshot::channel();
+        self.command(command(tell))?;
+        told.await.map_err(|_| Refused::Stopped)
+    }
+}
+
+impl fmt::Debug for Node {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node({})", self.handle.id)
+    }
+}
+
+/// A request that is withdrawn if nobody waits for it any more.
+struct Pending<'a> {
+    node: &'a Node,
+    asked: Option<(Name, Ticket)>,
+}
+
+impl Drop for Pending<'_> {
+    fn drop(&mut self) {
+        if let Some((name, ticket)) = self.asked.take() {
+            // A node that has stopped has withdrawn everything.
+            _ = self.node.command(Command::Cancel { name, ticket });
+        }
+    }
+}
+
+/// A turn. It ends when this is released or dropped, or is taken away.
+#[derive(Debug)]
+#[must_use = "the turn ends when this is dropped"]
+pub struct Guard {
+    node: Node,
+    name: Name,
+    ticket: Ticket,
+    fence: Fence,
+    lost: watch::Receiver<bool>,
+    is_released: bool,
+}
+
+impl Guard {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        self.name.as_str()
+    }
+
+    /// What to show to the resource: larger than that of every earlier turn.
+    pub fn fence(&self) -> Fence {
+        self.fence
+    }
+
+    /// Whether the turn was taken away.
+    pub fn is_lost(&self) -> bool {
+        *self.lost.borrow() || self.lost.has_changed().is_err()
+    }
+
+    /// Waits until the turn is taken away: because the node has stopped, does not trust a majority any more, or was
+    /// taken for dead and found out.
+    pub async fn lost(&self) {
+        // Both mean the same: it is lost, or nobody is there to say so.
+        _ = self.lost.clone().wait_for(|is_lost| *is_lost).await;
+    }
+
+    /// Ends the turn, and waits until the node has done what that takes. Fails if the turn was taken away before.
+    pub async fn release(mut self) -> Result<(), Refused> {
+        self.is_released = true;
+        if *self.lost.borrow() {
+            return Err(Refused::Lost);
+        }
+        let (name, ticket) = (self.name.clone(), self.ticket);
+        self.node.request(|done| Command::Release { name, ticket, done: Some(done) }).await
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        if !self.is_released {
+            let (name, ticket) = (self.name.clone(), self.ticket);
+            // A node that has stopped holds nothing.
+            _ = self.node.command(Command::Release { name, ticket, done: None });
+        }
+    }
+}
+
+/// Who leads, as it changes.
+#[derive(Clone, Debug)]
+pub struct Leadership {
+    leader: watch::Receiver<Option<Id>>,
+}
+
+impl Leadership {
+    /// Who leads now, if that is known.
+    pub fn leader(&self) -> Option<Id> {
+        *self.leader.borrow()
+    }
+
+    /// Waits until another leads, or nobody does.
+    pub async fn changed(&mut self) -> Result<Option<Id>, Refused> {
+        self.leader.changed().await.map_err(|_| Refused::Stopped)?;
+        Ok(*self.leader.borrow_and_update())
+    }
+}
+
+fn check_name(name: &str) -> Result<(), Refused> {
+    if name.is_empty() || name.len() > LONGEST_NAME { Err(Refused::Name) } else { Ok(()) }
+}
+
+fn seconds_of_the_clock() -> u64 {
+    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, |since| since.as_secs())
+}
+
+type Joined = (mpsc::UnboundedSender<Command>, watch::Receiver<Option<Id>>);
+
+/// Begins to run the algorithm that was chosen.
+struct Joining<'a> {
+    config: &'a Config,
+    checked: &'a Checked,
+    tls: Option<Tls>,
+    socket: TcpListener,
+}
+
+impl Visitor for Joining<'_> {
+    type Output = Result<Joined, JoinError>;
+
+    fn mutex<M: Mutex>(self) -> Result<Joined, JoinError> {
+        let Joining { config, checked: Checked { me, group, program, terms, .. }, tls, socket } = self;
+        let owner = format!("node {me} of {:?}, which runs {program}", config.cluster);
+        let after = if config.is_forgotten { seconds_of_the_clock() } else { 0 };
+        let store = Store::open(&config.data_directory(), &owner, after)?;
+        let (mut instance, mut seed) = ([0; 16], [0; 8]);
+        getrandom::fill(&mut instance).and_then(|()| getrandom::fill(&mut seed)).map_err(JoinError::Random)?;
+        let hello = Hello {
+            cluster: config.cluster.clone(),
+            terms: terms.clone(),
+            from: me.number(),
+            to: me.number(),
+            incarnation: store.life(),
+            instance: u128::from_ne_bytes(instance),
+        };
+        let (inbox, arriving) = mpsc::channel(INBOX);
+        let mut tasks = JoinSet::new();
+        let mut outboxes = BTreeMap::new();
+        let mut peers = Vec::new();
+        for member in config.members.iter().filter(|member| member.id != me.number()) {
+            let (to, outbox) = (Id::new(member.id), Arc::new(Outbox::default()));
+            let hello = Hello { to: member.id, ..hello.clone() };
+            let (address, tls, tolerance) = (member.address.clone(), tls.clone(), config.tolerance);
+            tasks.spawn(Link { to, address, hello, tls, outbox: Arc::clone(&outbox), tolerance }.run());
+            peers.push((to, member.address.clone(), Arc::clone(&outbox)));
+            outboxes.insert(to, outbox);
+        }
+        let silence = 2 * config.beat + config.delay;
+        let (n, speakers, outboxes_of) = (group.n, Lock::new(BTreeMap::new()), outboxes.clone());
+        let listener = Listener { hello, n, tls, silence, inbox, speakers, outboxes: outboxes_of };
+        let listener = Arc::new(listener);
+        tasks.spawn(listener.run(socket));
+
+        let incarnation = store.life();
+        let process = Surviving::<M>::within(LIMITS, &Setting::new(*me, group));
+        let driver = Driver::new(*me, process, store, outboxes, u64::from_ne_bytes(seed));
+        let (commands, commanded) = mpsc::unbounded_channel();
+        let (leader, leadership) = watch::channel(None);
+        let running = Running {
+            me: *me,
+            terms: terms.clone(),
+            incarnation,
+            driver,
+            desk: Desk::default(),
+            leader,
+            peers,
+            is_guarded: config.is_guarded,
+            patience: config.tolerance.saturating_sub(config.beat).max(config.beat),
+            tasks,
+        };
+        tokio::spawn(running.run(commanded, arriving));
+        Ok((commands, leadership))
+    }
+
+    fn election<E: Election>(self) -> Result<Joined, JoinError> {
+        Err(ConfigError::NotMutex(E::ENTRY.name).into())
+    }
+
+    fn detector<D: Detector>(self) -> Result<Joined, JoinError> {
+        Err(ConfigError::NotMutex(D::ENTRY.name).into())
+    }
+}

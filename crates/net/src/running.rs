@@ -1,0 +1,203 @@
+//! The task that owns a process: it tells the process what happens, and the desk what the process says.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use quorate_core::id::Id;
+use quorate_core::mutex::Mutex;
+use quorate_core::process::{Event, Notice, Process};
+use quorate_core::stack::resources::{Input, Output};
+use quorate_core::stack::{Member as _, Name, Request, Surviving};
+use tokio::sync::{mpsc, oneshot, watch};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout};
+use tracing::{error, info, warn};
+
+use crate::desk::Desk;
+use crate::driver::Driver;
+use crate::link::Outbox;
+use crate::listen::Arrived;
+use crate::node::{Command, NodeStatus, PeerStatus};
+
+/// So many events are dealt with at a time, before anything is sent.
+const BATCH: usize = 256;
+/// When it stops, it waits no longer for what it has still to say.
+const FAREWELL: Duration = Duration::from_millis(200);
+
+/// The task that owns the process.
+pub(crate) struct Running<M: Mutex> {
+    pub(crate) me: Id,
+    pub(crate) terms: String,
+    pub(crate) incarnation: u64,
+    pub(crate) driver: Driver<Surviving<M>>,
+    pub(crate) desk: Desk,
+    pub(crate) leader: watch::Sender<Option<Id>>,
+    pub(crate) peers: Vec<(Id, String, Arc<Outbox>)>,
+    pub(crate) is_guarded: bool,
+    /// Who is silent for so much longer than it should be is given up.
+    pub(crate) patience: Duration,
+    /// They end with this.
+    pub(crate) tasks: JoinSet<()>,
+}
+
+pub(crate) type MessageOf<M> = <Surviving<M> as Process>::Message;
+
+impl<M: Mutex> Running<M> {
+    /// Runs until it is stopped, or nobody has a handle any more.
+    pub(crate) async fn run(
+        mut self,
+        mut commands: mpsc::UnboundedReceiver<Command>,
+        mut arriving: mpsc::Receiver<Arrived<MessageOf<M>>>,
+    ) {
+        info!(node = %self.me, incarnation = self.incarnation, "runs {}", self.terms);
+        self.driver.start();
+        let mut arrived = Vec::with_capacity(BATCH);
+        let mut commanded = Vec::with_capacity(BATCH);
+        let mut alarm = std::pin::pin!(sleep_until(Instant::now()));
+        let mut stopped = None;
+        while stopped.is_none() {
+            if let Err(error) = self.settle().await {
+                // What was promised cannot be kept: better to be taken for dead.
+                error!(node = %self.me, "stops, as nothing can be saved: {error}");
+                break;
+            }
+            let next = self.driver.next_alarm();
+            if let Some(next) = next
+                && next != alarm.deadline()
+            {
+                alarm.as_mut().reset(next);
+            }
+            tokio::select! {
+                count = arriving.recv_many(&mut arrived, BATCH) => if count == 0 { break },
+                count = commands.recv_many(&mut commanded, BATCH) => if count == 0 { break },
+                () = &mut alarm, if next.is_some() => {}
+            }
+            // What has arrived counts before what has not: who was late itself would suspect everybody otherwise.
+            while arrived.len() < BATCH
+                && let Ok(next) = arriving.try_recv()
+            {
+                arrived.push(next);
+            }
+            self.resign_if_late();
+            for Arrived { from, message } in arrived.drain(..) {
+                self.driver.happen(Event::Receive { from, message });
+            }
+            for command in commanded.drain(..) {
+                stopped = stopped.or(self.obey(command));
+            }
+            self.driver.ring();
+        }
+        info!(node = %self.me, "stops");
+        self.farewell().await;
+        if let Some(stopped) = stopped {
+            // Who asked may not care any more.
+            _ = stopped.send(());
+        }
+    }
+
+    /// Who has not beaten for so long that others may have given it up gives itself up, before it does anything else.
+    fn resign_if_late(&mut self) {
+        let late = self.driver.next_alarm().map_or(Duration::ZERO, |due| due.elapsed());
+        if self.is_guarded && late >= self.patience {
+            warn!(node = %self.me, ?late, "was not awake, and may have been taken for dead: it begins again");
+            let peers: Vec<_> = self.peers.iter().map(|(id, ..)| *id).collect();
+            for &id in &peers {
+                self.driver.happen(Event::Notice(Notice::Suspect(id)));
+            }
+            for &id in &peers {
+                self.driver.happen(Event::Notice(Notice::Trust(id)));
+            }
+        }
+    }
+
+    /// Says what is still to be said, if that does not take long, and hangs up.
+    async fn farewell(mut self) {
+        if self.settle().await.is_ok() {
+            let is_said = async {
+                while !self.peers.iter().all(|(_, _, outbox)| outbox.is_empty()) {
+                    sleep(Duration::from_millis(1)).await;
+                }
+            };
+            // Whoever does not hear it finds out.
+            _ = timeout(FAREWELL, is_said).await;
+        }
+        self.tasks.shutdown().await;
+    }
+
+    /// Carries out what is wanted, until nothing more is.
+    async fn settle(&mut self) -> io::Result<()> {
+        loop {
+            let outputs = self.driver.settle().await?;
+            if outputs.is_empty() {
+                break;
+            }
+            for output in outputs {
+                if let Output::Of(name, output) = output {
+                    let request = self.desk.hear(&name, output);
+                    self.ask(name, request);
+                }
+            }
+        }
+        self.driver.flush();
+        let leader = self.driver.process().resources().leader();
+        self.leader.send_if_modified(|known| std::mem::replace(known, leader) != leader);
+        Ok(())
+    }
+
+    fn ask(&mut self, name: Name, request: Option<Request>) {
+        if let Some(request) = request {
+            self.driver.happen(Event::Input(Input::Of(name, request)));
+        }
+    }
+
+    /// Does what was asked. Returns whom to tell when it has stopped, if it is to.
+    fn obey(&mut self, command: Command) -> Option<oneshot::Sender<()>> {
+        match command {
+            Command::Ask { name, waiter } => {
+                let request = self.desk.ask(&name, waiter);
+                self.ask(name, request);
+            }
+            Command::Cancel { name, ticket } => {
+                let request = self.desk.cancel(&name, ticket);
+                self.ask(name, request);
+            }
+            Command::Release { name, ticket, done } => {
+                let request = self.desk.release(&name, ticket, done);
+                self.ask(name, request);
+            }
+            Command::Lead => self.driver.happen(Event::Input(Input::Lead)),
+            Command::Observe(stamp) => self.driver.happen(Event::Input(Input::Observe(stamp))),
+            Command::Stamp(tell) => _ = tell.send(self.driver.process().resources().highest_seen()),
+            Command::Status(tell) => _ = tell.send(self.status()),
+            Command::Stop(tell) => return Some(tell),
+        }
+        None
+    }
+
+    fn status(&self) -> NodeStatus {
+        let process = self.driver.process();
+        let peers = self.peers.iter().map(|(id, address, outbox)| PeerStatus {
+            id: *id,
+            address: address.clone(),
+            is_connected: outbox.is_connected(),
+            is_suspected: process.suspects(*id),
+            round_trip: outbox.round_trip(),
+            connections: outbox.connections(),
+            dropped: outbox.dropped(),
+        });
+        let counts = self.driver.counts.clone();
+        NodeStatus {
+            id: self.me,
+            incarnation: self.incarnation,
+            terms: self.terms.clone(),
+            leader: process.resources().leader(),
+            peers: peers.collect(),
+            resources: process.resources().len(),
+            wanted: self.desk.len(),
+            sent: counts.sent,
+            unexpected: counts.unexpected,
+            syncs: counts.syncs,
+        }
+    }
+}

@@ -1,0 +1,330 @@
+//! What a process has to remember through crashes: a directory with one file, to which is added what changes.
+//!
+//! The file begins with whose it is, and in which life; then comes what was saved, a record for each time that it was
+//! synced. A record carries its length and two checksums, one of them of the length. What is not whole at the end of
+//! the file was never relied on: what counts is synced before anybody hears of it. What is not whole before that is
+//! damage. At every start, and when the file has grown too much, it is written anew, beside the old one, and takes its
+//! place.
+
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+
+use quorate_core::process::{Stable, keep};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+/// A file is written anew when it is so long, and four times as long as it was when it was new.
+const LONG: u64 = 1 << 20;
+/// A record begins with its length and the checksums of that and of its content.
+const HEAD: usize = 12;
+const FILE: &str = "state";
+const LOCK: &str = "lock";
+
+/// Why a directory cannot be used.
+#[derive(Debug, Error)]
+pub enum StoreError {
+    /// The system refuses.
+    #[error("{}: {error}", path.display())]
+    System {
+        /// What.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// Another process uses it.
+    #[error("{} is in use by another process: every node has a directory of its own", .0.display())]
+    InUse(PathBuf),
+    /// It belongs to another node, or to a node with other terms.
+    #[error(
+        "{} belongs to {theirs}; this is {ours}: give each node a directory of its own, or remove it if what it has \
+         promised counts no more",
+        path.display()
+    )]
+    NotOurs {
+        /// Which.
+        path: PathBuf,
+        /// Whose it is.
+        theirs: String,
+        /// Who asks.
+        ours: String,
+    },
+    /// There is something else in the file.
+    #[error("{} is damaged at byte {at}, and not only at its end: restore it, or remove it if nobody relies on it",
+        path.display())]
+    Damaged {
+        /// Which.
+        path: PathBuf,
+        /// Where.
+        at: usize,
+    },
+}
+
+#[derive(Serialize, Deserialize)]
+enum Record<S> {
+    Owner(String),
+    Life(u64),
+    Saved(S),
+}
+
+/// What a process keeps.
+pub(crate) struct Store<S> {
+    directory: PathBuf,
+    owner: String,
+    life: u64,
+    file: File,
+    kept: Option<S>,
+    /// What is not in the file yet.
+    unsynced: Option<S>,
+    length: u64,
+    length_when_new: u64,
+    _lock: File,
+}
+
+impl<S: Stable> Store<S> {
+    /// Begins another life in this directory, which is made if there is none. It is a later one than `after`.
+    pub(crate) fn open(directory: &Path, owner: &str, after: u64) -> Result<Store<S>, StoreError> {
+        let path = directory.join(FILE);
+        let system = |error| StoreError::System { path: path.clone(), error };
+        fs::create_dir_all(directory).map_err(system)?;
+        // The directory itself has to be there after a crash, too.
+        if let Some(parent) = directory.canonicalize().map_err(system)?.parent() {
+            File::open(parent).and_then(|parent| parent.sync_all()).map_err(system)?;
+        }
+        let lock = OpenOptions::new().create(true).append(true).open(directory.join(LOCK)).map_err(system)?;
+        match lock.try_lock() {
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => return Err(StoreError::InUse(directory.into())),
+            Err(TryLockError::Error(error)) => return Err(system(error)),
+        }
+        let before = match fs::read(&path) {
+            Ok(bytes) => read::<S>(&bytes).map_err(|at| StoreError::Damaged { path: path.clone(), at })?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Before { owner: None, life: 0, kept: None },
+            Err(error) => return Err(system(error)),
+        };
+        if let Some(theirs) = before.owner
+            && theirs != owner
+        {
+            return Err(StoreError::NotOurs { path, theirs, ours: owner.into() });
+        }
+        let life = before.life.max(after) + 1;
+        let (file, length) = write(directory, owner, life, before.kept.as_ref()).map_err(system)?;
+        Ok(Store {
+            directory: directory.into(),
+            owner: owner.into(),
+            life,
+            file,
+            kept: before.kept,
+            unsynced: None,
+            length,
+            length_when_new: length,
+            _lock: lock,
+        })
+    }
+
+    /// Which life this is: 1 at first.
+    pub(crate) fn life(&self) -> u64 {
+        self.life
+    }
+
+    /// What former lives have saved.
+    pub(crate) fn kept(&self) -> Option<S> {
+        self.kept.clone()
+    }
+
+    /// Adds something, which is safe after the next [sync](Store::sync).
+    pub(crate) fn save(&mut self, saved: S) {
+        keep(&mut self.unsynced, saved.clone());
+        keep(&mut self.kept, saved);
+    }
+
+    /// Whether something is not safe yet.
+    pub(crate) fn is_dirty(&self) -> bool {
+        self.unsynced.is_some()
+    }
+
+    /// Makes everything safe. Takes as long as the disk does.
+    pub(crate) fn sync(&mut self) -> io::Result<()> {
+        let Some(unsynced) = self.unsynced.take() else { return Ok(()) };
+        let mut bytes = Vec::new();
+        append(&mut bytes, &Record::Saved(unsynced))?;
+        self.file.write_all(&bytes)?;
+        self.file.sync_data()?;
+        self.length += bytes.len() as u64;
+        if self.length > LONG && self.length > 4 * self.length_when_new {
+            let (file, length) = write(&self.directory, &self.owner, self.life, self.kept.as_ref())?;
+            (self.file, self.length, self.length_when_new) = (file, length, length);
+        }
+        Ok(())
+    }
+}
+
+struct Before<S> {
+    owner: Option<String>,
+    life: u64,
+    kept: Option<S>,
+}
+
+/// What is in a file; or where it is damaged. What is not whole at its end has never counted.
+fn read<S: Stable>(bytes: &[u8]) -> Result<Before<S>, usize> {
+    let mut before = Before { owner: None, life: 0, kept: None };
+    let mut at = 0;
+    // A file that grew before its content was written ends with zeros.
+    while !bytes[at..].iter().all(|&byte| byte == 0) {
+        let Some((head, rest)) = bytes[at..].split_first_chunk::<HEAD>() else { break };
+        let [length, of_length, of_content] =
+            [0, 4, 8].map(|at| u32::from_be_bytes([0, 1, 2, 3].map(|i| head[at + i])));
+        if crc32fast::hash(&length.to_be_bytes()) != of_length {
+            return Err(at);
+        }
+        let Some((content, after)) = rest.split_at_checked(length as usize) else { break };
+        if crc32fast::hash(content) != of_content {
+            if after.iter().all(|&byte| byte == 0) {
+                break;
+            }
+            return Err(at);
+        }
+        match postcard::from_bytes::<Record<S>>(content).map_err(|_| at)? {
+            Record::Owner(owner) => before.owner = Some(owner),
+            Record::Life(life) => before.life = life,
+            Record::Saved(saved) => keep(&mut before.kept, saved),
+        }
+        at += HEAD + content.len();
+    }
+    // It was written whole before it took its place: without an owner it is not one of ours.
+    if before.owner.is_none() || before.life == 0 { Err(at) } else { Ok(before) }
+}
+
+fn append<S: Serialize>(buffer: &mut Vec<u8>, record: &Record<S>) -> io::Result<()> {
+    let content = postcard::to_allocvec(record).map_err(io::Error::other)?;
+    let length = u32::try_from(content.len()).map_err(io::Error::other)?.to_be_bytes();
+    buffer.extend(length);
+    buffer.extend(crc32fast::hash(&length).to_be_bytes());
+    buffer.extend(crc32fast::hash(&content).to_be_bytes());
+    buffer.extend(content);
+    Ok(())
+}
+
+/// Writes the file anew, beside the one that is there, and lets it take its place.
+fn write<S: Stable>(directory: &Path, owner: &str, life: u64, kept: Option<&S>) -> io::Result<(File, u64)> {
+    let mut bytes = Vec::new();
+    append::<S>(&mut bytes, &Record::Owner(owner.into()))?;
+    append::<S>(&mut bytes, &Record::Life(life))?;
+    if let Some(kept) = kept {
+        append(&mut bytes, &Record::Saved(kept))?;
+    }
+    let beside = directory.join("state.new");
+    let mut file = File::create(&beside)?;
+    file.write_all(&bytes)?;
+    file.sync_all()?;
+    fs::rename(&beside, directory.join(FILE))?;
+    File::open(directory)?.sync_all()?;
+    Ok((file, bytes.len() as u64))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use quorate_core::clock::Number;
+
+    type Numbers = Store<Number>;
+
+    fn number(number: u64) -> Number {
+        number.try_into().unwrap()
+    }
+
+    /// A directory that is removed when the test is over.
+    struct Scratch(PathBuf);
+
+    impl Scratch {
+        fn new(name: &str) -> Scratch {
+            let path = std::env::temp_dir().join(format!("quorate-store-{name}-{}", std::process::id()));
+            _ = fs::remove_dir_all(&path);
+            Scratch(path)
+        }
+    }
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            _ = fs::remove_dir_all(&self.0);
+        }
+    }
+
+    #[test]
+    fn what_was_synced_is_there_in_the_next_life() {
+        let scratch = Scratch::new("lives");
+        let mut first = Numbers::open(&scratch.0, "node 1", 0).unwrap();
+        assert_eq!((first.life(), first.kept()), (1, None));
+        first.save(number(7));
+        first.save(number(8));
+        assert!(first.is_dirty());
+        first.sync().unwrap();
+        first.save(number(9));
+        drop(first);
+        let second = Numbers::open(&scratch.0, "node 1", 0).unwrap();
+        assert_eq!((second.life(), second.kept()), (2, Some(number(8))));
+    }
+
+    #[test]
+    fn a_torn_end_is_forgotten_and_damage_before_it_is_not() {
+        let scratch = Scratch::new("torn");
+        let mut first = Numbers::open(&scratch.0, "node 1", 0).unwrap();
+        first.save(number(7));
+        first.sync().unwrap();
+        let whole = fs::read(scratch.0.join(FILE)).unwrap();
+        first.save(number(300));
+        first.sync().unwrap();
+        drop(first);
+        let longer = fs::read(scratch.0.join(FILE)).unwrap();
+        for length in whole.len()..longer.len() {
+            fs::write(scratch.0.join(FILE), &longer[..length]).unwrap();
+            assert_eq!(Numbers::open(&scratch.0, "node 1", 0).unwrap().kept(), Some(number(7)), "{length}");
+        }
+        let mut grown = whole.clone();
+        grown.extend([0; 100]);
+        fs::write(scratch.0.join(FILE), &grown).unwrap();
+        assert_eq!(Numbers::open(&scratch.0, "node 1", 0).unwrap().kept(), Some(number(7)));
+        for at in 0..whole.len() {
+            let mut damaged = longer.clone();
+            damaged[at] ^= 1;
+            fs::write(scratch.0.join(FILE), &damaged).unwrap();
+            let opened = Numbers::open(&scratch.0, "node 1", 0);
+            assert!(matches!(opened, Err(StoreError::Damaged { .. })), "{at}");
+        }
+    }
+
+    #[test]
+    fn a_directory_that_was_lost_begins_with_a_later_life() {
+        let scratch = Scratch::new("lost");
+        assert_eq!(Numbers::open(&scratch.0, "node 1", 41).unwrap().life(), 42);
+        assert_eq!(Numbers::open(&scratch.0, "node 1", 41).unwrap().life(), 43);
+    }
+
+    #[test]
+    fn a_directory_has_one_owner_and_one_user() {
+        let scratch = Scratch::new("owner");
+        let first = Numbers::open(&scratch.0, "node 1", 0).unwrap();
+        let Err(error) = Numbers::open(&scratch.0, "node 1", 0) else { panic!("it is in use") };
+        assert!(error.to_string().contains("is in use by another process"), "{error}");
+        drop(first);
+        let Err(error) = Numbers::open(&scratch.0, "node 2", 0) else { panic!("it is not ours") };
+        assert!(error.to_string().contains("belongs to node 1; this is node 2"), "{error}");
+    }
+
+    #[test]
+    fn a_file_does_not_grow_for_ever() {
+        let scratch = Scratch::new("long");
+        let mut store = Numbers::open(&scratch.0, "node 1", 0).unwrap();
+        for count in 0..200_000 {
+            store.save(number(count));
+            if count % 1000 == 0 {
+                store.sync().unwrap();
+            }
+        }
+        store.sync().unwrap();
+        let length = fs::metadata(scratch.0.join(FILE)).unwrap().len();
+        assert!(length < 2 * LONG, "{length}");
+        drop(store);
+        assert_eq!(Numbers::open(&scratch.0, "node 1", 0).unwrap().kept(), Some(number(199_999)));
+    }
+}

@@ -1,0 +1,291 @@
+//! Groups of nodes on loopback, in one program: every algorithm, tasks that wait and give up, members that go and come
+//! back, and those who do not belong.
+
+mod secret;
+mod support;
+
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+use quorate_core::catalog::{ENTRIES, Entry, Family};
+use quorate_core::election::Kind;
+use quorate_net::{Config, JoinError, Node, Refused};
+use support::{Group, Resource, soon};
+use tokio::io::AsyncWriteExt;
+use tokio::task::JoinSet;
+
+fn algorithms() -> impl Iterator<Item = &'static Entry> {
+    ENTRIES.iter().copied().filter(|entry| entry.family == Family::Mutex && entry.recovery.is_some())
+}
+
+/// Every node enters so many times, at the same time as all others.
+async fn contend(nodes: &[Node], name: &'static str, times: u64, resource: &Resource) {
+    let mut tasks = JoinSet::new();
+    for node in nodes {
+        let (node, resource) = (node.clone(), resource.clone());
+        tasks.spawn(async move {
+            for _ in 0..times {
+                let guard = node.lock(name).await.unwrap();
+                resource.enter(guard.fence());
+                tokio::task::yield_now().await;
+                resource.leave();
+                guard.release().await.unwrap();
+            }
+        });
+    }
+    soon("everybody is served", async { while tasks.join_next().await.transpose().unwrap().is_some() {} }).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_every_algorithm_one_is_inside_at_a_time_and_fences_grow() {
+    for entry in algorithms() {
+        let group = Group::new(5, |config| config.algorithm(entry.name));
+        let nodes = group.join_all().await;
+        let resource = Resource::default();
+        contend(&nodes, "printer", 5, &resource).await;
+        assert_eq!(resource.entries(), 25, "{}", entry.name);
+        for node in &nodes {
+            let status = node.status().await.unwrap();
+            assert_eq!((status.unexpected, status.wanted), (0, (0, 0)), "{}: {status:?}", entry.name);
+            node.stop().await;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_are_apart_and_idle_ones_are_silent() {
+    let group = Group::new(3, |config| config.algorithm("token-ring"));
+    let nodes = group.join_all().await;
+    let guards = [
+        nodes[0].lock("printer").await.unwrap(),
+        nodes[1].lock("scanner").await.unwrap(),
+        nodes[1].lock("plotter").await.unwrap(),
+    ];
+    assert!(nodes[2].try_lock("printer").await.unwrap().is_none());
+    assert!(nodes[0].try_lock("printer").await.unwrap().is_none());
+    drop(guards);
+    soon("the withdrawn request is through", async {
+        while nodes[2].status().await.unwrap().wanted != (0, 0) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    let sent = |status: quorate_net::NodeStatus| {
+        let algorithm = status.sent.into_iter().filter(|(kind, _)| !["beat", "acknowledgement"].contains(kind));
+        algorithm.map(|(_, count)| count).sum::<u64>()
+    };
+    let mut before = Vec::new();
+    for node in &nodes {
+        before.push(sent(node.status().await.unwrap()));
+    }
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    for (node, before) in nodes.iter().zip(before) {
+        assert_eq!(sent(node.status().await.unwrap()), before, "an idle resource says nothing");
+    }
+}
+
+#[tokio::test]
+async fn tasks_of_a_node_are_served_in_order_and_who_gives_up_leaves_no_trace() {
+    let group = Group::new(3, |config| config);
+    let nodes = group.join_all().await;
+    let first = nodes[0].lock("printer").await.unwrap();
+    assert!(nodes[0].lock_timeout("printer", Duration::from_millis(20)).await.unwrap().is_none());
+    assert!(nodes[1].lock_timeout("printer", Duration::from_millis(20)).await.unwrap().is_none());
+    let order = std::sync::Arc::new(AtomicU64::new(1));
+    let mut tasks = JoinSet::new();
+    for turn in 1..=4 {
+        let (node, order) = (nodes[0].clone(), order.clone());
+        tasks.spawn(async move {
+            let guard = node.lock("printer").await.unwrap();
+            assert_eq!(order.fetch_add(1, Ordering::Relaxed), turn);
+            guard.fence()
+        });
+        // So that they come in this order.
+        while nodes[0].status().await.unwrap().wanted.1 < turn as usize {
+            tokio::task::yield_now().await;
+        }
+    }
+    let fence = first.fence();
+    drop(first);
+    let mut fences = soon("all are served", tasks.join_all()).await;
+    fences.sort();
+    fences.dedup();
+    assert!(fences.len() == 4 && fences[0] > fence, "every guard has a fence of its own: {fences:?}");
+    let guard = soon("nothing is left", nodes[1].lock("printer")).await.unwrap();
+    assert!(guard.fence() > fences[3]);
+}
+
+#[tokio::test]
+async fn a_leader_is_found_and_followed_by_another() {
+    for election in Kind::ALL {
+        let group = Group::new(3, move |config| config.election(election));
+        let nodes = group.join_all().await;
+        for node in &nodes {
+            let leader = soon("somebody leads", node.leader()).await.unwrap();
+            assert_eq!(leader.number(), 3, "{}", election.name());
+        }
+        let mut leadership = nodes[0].leadership().unwrap();
+        nodes[2].stop().await;
+        soon("another leads", async {
+            while leadership.leader().is_none_or(|leader| leader.number() != 2) {
+                leadership.changed().await.unwrap();
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whoever_goes_is_done_without_and_joins_again() {
+    for entry in algorithms() {
+        let group = Group::new(3, |config| config.algorithm(entry.name));
+        let mut nodes = group.join_all().await;
+        let resource = Resource::default();
+        contend(&nodes, "printer", 2, &resource).await;
+        // It goes with the turn in its hands.
+        let guard = nodes[0].lock("printer").await.unwrap();
+        let fence = guard.fence();
+        nodes[0].stop().await;
+        soon("it is lost", guard.lost()).await;
+        assert_eq!(guard.release().await, Err(Refused::Stopped));
+        contend(&nodes[1..], "printer", 2, &resource).await;
+        assert!(resource.latest() > Some(fence), "{}", entry.name);
+        nodes[0] = group.join(1).await.unwrap();
+        assert_eq!(nodes[0].status().await.unwrap().incarnation, 2);
+        contend(&nodes, "printer", 2, &resource).await;
+        for node in &nodes {
+            node.stop().await;
+        }
+    }
+}
+
+/// What was released before it stops has been said; and its port and its directory are free.
+#[tokio::test]
+async fn who_stops_in_order_keeps_nobody_waiting() {
+    let group = Group::new(3, |config| config.beat(Duration::from_secs(5), Duration::from_secs(50)));
+    let mut nodes = group.join_all().await;
+    for _ in 0..3 {
+        let guard = soon("it is its turn", nodes[0].lock("printer")).await.unwrap();
+        let second = nodes[1].clone();
+        let waiting = tokio::spawn(async move { second.lock("printer").await.unwrap().fence() });
+        while nodes[1].status().await.unwrap().wanted != (1, 1) {
+            tokio::task::yield_now().await;
+        }
+        // So that the first one has been asked.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        let fence = guard.fence();
+        drop(guard);
+        nodes[0].stop().await;
+        assert!(soon("the other is let in, long before anybody is missed", waiting).await.unwrap() > fence);
+        nodes[0] = group.join(1).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn who_has_lost_its_directory_is_refused_until_it_says_so() {
+    let group = Group::new(3, |config| config);
+    let nodes = group.join_all().await;
+    drop(soon("they find each other", nodes[0].lock("printer")).await.unwrap());
+    nodes[0].stop().await;
+    std::fs::remove_dir_all(group.scratch("1")).unwrap();
+    let unaware = group.join(1).await.unwrap();
+    assert!(unaware.lock_timeout("printer", Duration::from_millis(1500)).await.unwrap().is_none());
+    assert!(unaware.status().await.unwrap().peers.iter().all(|peer| !peer.is_connected));
+    unaware.stop().await;
+    std::fs::remove_dir_all(group.scratch("1")).unwrap();
+    let aware = Node::join(group.config(1).forgotten()).await.unwrap();
+    drop(soon("it is back", aware.lock("printer")).await.unwrap());
+}
+
+#[tokio::test]
+async fn a_minority_lets_nobody_in() {
+    let group = Group::new(3, |config| config);
+    let nodes = group.join_all().await;
+    let guard = nodes[0].lock("printer").await.unwrap();
+    nodes[1].stop().await;
+    nodes[2].stop().await;
+    soon("it is lost", guard.lost()).await;
+    assert!(guard.is_lost());
+    let within = Duration::from_millis(1500);
+    assert!(nodes[0].lock_timeout("printer", within).await.unwrap().is_none());
+    let second = group.join(2).await.unwrap();
+    let guard = soon("a majority is back", nodes[0].lock("printer")).await.unwrap();
+    drop(guard);
+    drop(soon("for both", second.lock("printer")).await.unwrap());
+}
+
+#[tokio::test]
+async fn what_one_has_seen_another_observes() {
+    let group = Group::new(3, |config| config.algorithm("lamport"));
+    let nodes = group.join_all().await;
+    nodes[0].lock("printer").await.unwrap().release().await.unwrap();
+    let stamp = nodes[0].stamp().await.unwrap();
+    assert!(stamp.get() > 0);
+    nodes[1].observe(stamp).unwrap();
+    assert!(nodes[1].stamp().await.unwrap() >= stamp);
+}
+
+#[tokio::test]
+async fn who_does_not_belong_is_refused_and_the_others_go_on() {
+    let group = Group::new(3, |config| config);
+    let nodes = group.join_all().await;
+    drop(soon("they find each other", nodes[0].lock("printer")).await.unwrap());
+
+    // The same directory, the same port, the same number from elsewhere.
+    let Err(JoinError::Listen { .. }) = group.join(1).await else { panic!("the port is in use") };
+    let elsewhere = support::free_address();
+    let Err(JoinError::Store(error)) = Node::join(group.config(1).listen(&elsewhere)).await else { panic!("in use") };
+    assert!(error.to_string().contains("is in use by another process"), "{error}");
+    let twin = Node::join(group.config(1).listen(&elsewhere).data(group.scratch("twin"))).await.unwrap();
+    let stranger = group.config(2).cluster("others").listen(support::free_address()).data(group.scratch("stranger"));
+    let stranger = Node::join(stranger).await.unwrap();
+    let other = group.config(3).algorithm("lamport").listen(support::free_address()).data(group.scratch("other"));
+    let other = Node::join(other).await.unwrap();
+
+    // Nonsense.
+    for nonsense in [&b"GET / HTTP/1.1\r\n\r\n"[..], &[0xff; 64], &[0, 0, 0, 3, 1, 2, 3]] {
+        let mut socket = tokio::net::TcpStream::connect(nodes[0].address()).await.unwrap();
+        // It may be gone before all is written.
+        _ = socket.write_all(nonsense).await;
+    }
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    for refused in [&twin, &stranger, &other] {
+        let status = refused.status().await.unwrap();
+        assert!(status.peers.iter().all(|peer| !peer.is_connected), "{status:?}");
+    }
+    let resource = Resource::default();
+    contend(&nodes, "printer", 2, &resource).await;
+    assert_eq!(resource.entries(), 6);
+}
+
+#[tokio::test]
+async fn bad_settings_are_refused_with_a_sentence() {
+    let refused = |config: Config| async {
+        match Node::join(config).await {
+            Ok(_) => panic!("it joined"),
+            Err(error) => error.to_string(),
+        }
+    };
+    let members = ["127.0.0.1:1", "127.0.0.1:2", "127.0.0.1:3"];
+    let config = || Config::new(1, members);
+    assert_eq!(refused(Config::new(4, members)).await, "4 is not among the members, which are numbered 1 to 3");
+    let unknown = refused(config().algorithm("lamprot")).await;
+    assert!(unknown.starts_with("unknown algorithm `lamprot`: there are central"), "{unknown}");
+    assert_eq!(refused(config().algorithm("bully")).await, "bully is no mutual exclusion algorithm");
+    let maekawa = refused(config().algorithm("maekawa")).await;
+    assert!(maekawa.starts_with("maekawa does not recover from crashes"), "{maekawa}");
+    let insecure = refused(Config::new(1, ["10.0.0.1:1", "10.0.0.2:1"])).await;
+    assert!(insecure.contains("without certificates anybody there could speak for a member"), "{insecure}");
+    let everywhere = refused(config().listen("0.0.0.0:1")).await;
+    assert!(everywhere.starts_with("0.0.0.0:1 is not only on this machine"), "{everywhere}");
+    let address = refused(Config::new(1, ["localhost"])).await;
+    assert!(address.contains("write a host and a port"), "{address}");
+    let same = refused(Config::new(1, ["127.0.0.1:1", "127.0.0.1:1"])).await;
+    assert_eq!(same, "members 1 and 2 have the same address, 127.0.0.1:1");
+    let times = refused(config().beat(Duration::from_secs(2), Duration::from_secs(1))).await;
+    assert!(times.contains("the tolerance at least a beat"), "{times}");
+    let node = Group::new(1, |config| config).join(1).await.unwrap();
+    assert_eq!(node.lock("").await.unwrap_err(), Refused::Name);
+    assert_eq!(node.lock(&"x".repeat(513)).await.unwrap_err(), Refused::Name);
+    drop(node.lock(&"x".repeat(512)).await.unwrap());
+}
