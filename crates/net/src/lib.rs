@@ -20,8 +20,8 @@
 //!
 //! # What a node promises
 //! - Of one name, one guard at a time in the whole group, as long as nobody who lives is taken for dead; and fences
-//!   that grow, for the resource to look at, where somebody was. While a node does not trust a majority of the group it lets
-//!   nobody in, and tells who was ([`Guard::lost`]).
+//!   that grow, for the resource to look at, where somebody was. While a node does not trust a majority of the group it
+//!   lets nobody in, and tells who was ([`Guard::lost`]).
 //! - What a process has to remember is on disk before anybody hears of it.
 //! - Whatever comes from the network is checked before it is used; who does not belong here is refused, with a sentence
 //!   in the log of both.
