@@ -109,7 +109,7 @@ impl<M: Message> Listener<M> {
         match &self.tls {
             Some(tls) => {
                 let stream = tls.accept(socket).await.map_err(broken)?;
-                self.meet(stream, |stream, id| has_shown(stream, id)).await
+                self.meet(stream, has_shown).await
             }
             None => self.meet(socket, |_, _| true).await,
         }
