@@ -294,8 +294,9 @@ impl Guard {
         *self.lost.borrow() || self.lost.has_changed().is_err()
     }
 
-    /// Waits until the turn is taken away: because the node has stopped, does not trust a majority any more, or was
-    /// taken for dead and found out.
+    /// Waits until the turn is taken away: because the node has stopped, does not trust a majority any more, was not
+    /// awake for too long, or (with `central`) is told that its turn was given away. Whom a majority takes for dead
+    /// while it trusts that majority itself may not be told: only its fence shows that it is late.
     pub async fn lost(&self) {
         // Both mean the same: it is lost, or nobody is there to say so.
         _ = self.lost.clone().wait_for(|is_lost| *is_lost).await;

@@ -61,7 +61,7 @@ pub enum Output {
     /// You may go on; the exit is done as far as you are concerned.
     Exited,
     /// You are not inside any more, although you have not left: what let you in has run out. [`Output::Exited`]
-    /// follows. The algorithms of this crate never say so; one that lends the lock for a time does.
+    /// follows. Said where a process finds out that its turn was given away, or that it does not trust a majority.
     Lost,
     /// What you withdrew is through, and you may ask again. [`Withdrawable`](crate::stack::Withdrawable) says so; an
     /// algorithm never does.

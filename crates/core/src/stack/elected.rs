@@ -2,7 +2,7 @@
 //!
 //! Both hear of crashes and returns. When the algorithm [misses a leader](Member::lacks_leader), an election is called;
 //! whom it elects, the algorithm is told as [`Notice::Leader`]. Neither knows the other, so that any election goes with
-//! any algorithm. Without crashes, the election says nothing, and costs nothing.
+//! any algorithm. Without crashes, and as long as nobody wants to know who leads, the election says nothing.
 
 use serde::{Deserialize, Serialize};
 

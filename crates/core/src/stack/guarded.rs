@@ -5,10 +5,10 @@
 //! if it was inside, and waits, if it was waiting. It begins another life, as one that [comes back](super::Rejoining),
 //! and takes part again when it trusts a majority.
 //!
-//! **Prevents** that two parts of a cut network let somebody in; also when processes start at different times, and some
-//! wait for others in vain. **Does not prevent** that a majority takes one that lives and is inside for dead, before
-//! that one finds out that it is alone: between the two, both are inside. Only a resource that looks at fences tells
-//! them apart.
+//! **Prevents** that two parts of a cut network go on, also when processes start at different times, and some wait for
+//! others in vain. **Does not prevent** that a majority takes one that lives and is inside for dead, before that one
+//! finds out that it is alone; nor, when a cut heals, that who hears of enough others again, and of one that is inside
+//! last, enters beside it. Only a resource that looks at fences tells them apart.
 //!
 //! **Costs** progress where no majority is left: of three, when two have crashed; of two, when one has.
 
