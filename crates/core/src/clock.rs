@@ -96,7 +96,7 @@ impl core::error::Error for NumberTooLarge {}
 /// **Crashes.** A process whose clock comes to another [block](LamportClock::BLOCK) of numbers saves the end of that
 /// block before anybody hears of it; its next life [goes on](LamportClock::reborn) from there. So no number is used
 /// twice, and none is smaller than one of a former life, for one save in a thousand numbers. Who survives another may
-/// [move on](LamportClock::reach) to another era, past whatever numbers the other has taken with it.
+/// [begin another era](LamportClock::begin_era), past whatever numbers the other has taken with it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LamportClock {
     highest: Number,
@@ -105,8 +105,8 @@ pub struct LamportClock {
 impl LamportClock {
     /// How many numbers one save is for.
     pub const BLOCK: u64 = 1 << 10;
-    /// How many numbers an era has: more than anybody uses up without being heard of.
-    pub const ERA: u64 = 1 << 24;
+    /// How many numbers an era has: nobody uses up so many without being heard of.
+    pub const ERA: u64 = 1 << 16;
 
     /// The clock of a life that begins with what the one before had saved.
     pub fn reborn(saved: Option<Number>) -> LamportClock {
@@ -124,17 +124,23 @@ impl LamportClock {
         (self.highest.0 / LamportClock::BLOCK > before.0 / LamportClock::BLOCK).then(|| self.end_of_block())
     }
 
-    /// In which era it is.
-    pub const fn era(&self) -> u64 {
-        self.highest.0 / LamportClock::ERA
+    /// In which era a number is.
+    pub const fn era_of(number: Number) -> u64 {
+        number.0 / LamportClock::ERA
     }
 
-    /// Moves on to this era, if it has not come there yet, and others would accept its numbers: there are 16,384 eras.
-    pub fn reach(&mut self, era: u64) {
-        let beginning = era.saturating_mul(LamportClock::ERA);
+    /// Moves on to the next era, to its second number: the first is for who [comes there](Self::comes_unheard) by
+    /// counting. There are four million eras; in the last one it stays, as others would not accept more.
+    pub fn begin_era(&mut self) {
+        let beginning = (LamportClock::era_of(self.highest) + 1) * LamportClock::ERA + 1;
         if beginning <= Number::LARGEST_RECEIVED {
-            self.observe(Number(beginning));
+            self.highest = Number(beginning);
         }
+    }
+
+    /// Whether it has come to the era in which it is by its last two ticks, so that perhaps nobody has heard of that.
+    pub fn comes_unheard(&self) -> bool {
+        LamportClock::era_of(Number(self.highest.0.saturating_sub(2))) < LamportClock::era_of(self.highest)
     }
 
     /// Moves on, and shows the new number: larger than all seen so far.
@@ -221,7 +227,8 @@ impl TryFrom<u32> for Epoch {
 /// The number of an entry: strictly larger than that of any earlier entry to the same resource.
 ///
 /// One integer below 2^53, so that every language's JSON keeps it exactly. It is made in one of two ways: from a
-/// request's timestamp (39 bits of number, 14 of process), or from an epoch and a count within it (14 and 39).
+/// request's timestamp (39 bits of number, 14 of process), or from an epoch and a count within it (26 and 27). Who has
+/// counted to [the end](Fence::ends_epoch) of an epoch begins another; where there is only one, it may go on.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct Fence(u64);
@@ -230,7 +237,8 @@ impl Fence {
     const BITS: u32 = 53;
     const ID_BITS: u32 = 14;
     const NUMBER_BITS: u32 = Fence::BITS - Fence::ID_BITS;
-    const EPOCH_BITS: u32 = Fence::BITS - Fence::NUMBER_BITS;
+    const EPOCH_BITS: u32 = 26;
+    const COUNT_BITS: u32 = Fence::BITS - Fence::EPOCH_BITS;
     /// The largest group whose ids fit.
     pub const MOST_PROCESSES: u32 = (1 << Fence::ID_BITS) - 1;
 
@@ -242,8 +250,13 @@ impl Fence {
 
     /// The `count`-th entry of an epoch.
     pub fn counted(epoch: Epoch, count: Number) -> Fence {
-        assert!(count.0 < 1 << Fence::NUMBER_BITS, "received numbers are limited, so a count never gets here");
-        Fence(u64::from(epoch.0) << Fence::NUMBER_BITS | count.0)
+        let beginning = u64::from(epoch.0) << Fence::COUNT_BITS;
+        Fence(beginning.saturating_add(count.0).min((1 << Fence::BITS) - 1))
+    }
+
+    /// Whether this was the last entry of its epoch: the next one would have the number of one of the next epoch.
+    pub const fn ends_epoch(count: Number) -> bool {
+        count.0 + 1 >= 1 << Fence::COUNT_BITS
     }
 
     /// The integer to give to the resource.

@@ -149,6 +149,14 @@ pub(crate) fn test_setting(entry: &Entry, me: u32, n: u32, options: &[(&str, &st
     Setting::new(Id::new(me), &group)
 }
 
+/// The same where crashes are survived.
+#[cfg(test)]
+pub(crate) fn test_recovering(entry: &Entry, me: u32, n: u32, guard: bool) -> Setting {
+    let mut setting = test_setting(entry, me, n, &[]);
+    Arc::make_mut(&mut setting.group).recovering = Some(Recovering { guard, ..Recovering::default() });
+    setting
+}
+
 /// An algorithm's options, checked against what its entry lists, defaults filled in.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Options {

@@ -192,12 +192,29 @@ proptest! {
 
     #[test]
     fn fences_of_counts_keep_the_order_of_epochs_and_counts(
-        a in (0..1u32 << 14, numbers()), b in (0..1u32 << 14, numbers()), same_epoch in any::<bool>()
+        a in (0..1u32 << 26, 0..1u64 << 27), b in (0..1u32 << 26, 0..1u64 << 27), same_epoch in any::<bool>()
     ) {
         let b = if same_epoch { (a.0, b.1) } else { b };
-        let fence = |(epoch, count): (u32, Number)| Fence::counted(epoch.try_into().unwrap(), count);
+        let number = |count: u64| Number::try_from(count).unwrap();
+        let fence = |(epoch, count): (u32, u64)| Fence::counted(epoch.try_into().unwrap(), number(count));
         prop_assert_eq!(fence(a).cmp(&fence(b)), a.cmp(&b));
         prop_assert!(fence(a).get() < 1 << 53);
+        // One more would be one of the next epoch.
+        prop_assert_eq!(Fence::ends_epoch(number(a.1)), a.1 == (1 << 27) - 1);
+    }
+
+    #[test]
+    fn an_era_begins_after_all_that_was_counted_in_the_one_before(seen in numbers()) {
+        let clock = LamportClock::reborn(Some(seen));
+        let mut next = clock;
+        next.begin_era();
+        let is_last = LamportClock::era_of(seen) >= LamportClock::era_of(Number::LARGEST_RECEIVED.try_into().unwrap());
+        prop_assert_eq!(next == clock, is_last);
+        prop_assert!(is_last || LamportClock::era_of(next.now()) == LamportClock::era_of(seen) + 1);
+        prop_assert!(next.now().get() <= Number::LARGEST_RECEIVED);
+        // Who was told of a crash has not come there by counting; who counts on does, once.
+        next.tick();
+        prop_assert!(is_last || !next.comes_unheard());
     }
 
     #[test]
@@ -228,4 +245,20 @@ fn the_limits_themselves() {
     let request = Timestamp::new(clock.tick(), Id::new(Fence::MOST_PROCESSES));
     assert!(Fence::stamped(request) > Fence::stamped(Timestamp::new(largest, Id::new(Fence::MOST_PROCESSES))));
     assert!(Fence::counted(Epoch::LAST, clock.now()).get() < 1 << 53);
+}
+
+/// Who enters again and again, and ticks twice each time, comes to the next era unheard exactly once.
+#[test]
+fn who_counts_into_another_era_notices_it_once() {
+    for start in [LamportClock::ERA - 9, LamportClock::ERA - 10] {
+        let mut clock = LamportClock::reborn(Some(start.try_into().unwrap()));
+        let mut noticed = 0;
+        for _ in 0..10 {
+            clock.tick();
+            noticed += u32::from(clock.comes_unheard());
+            clock.tick();
+        }
+        assert_eq!(noticed, 1, "from {start}");
+    }
+    assert!(!LamportClock::default().comes_unheard());
 }

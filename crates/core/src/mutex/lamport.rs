@@ -126,6 +126,10 @@ impl Mutex for Lamport {
     fn stamp(&self) -> Number {
         self.clock.now()
     }
+
+    fn saved_stamp(saved: &Number) -> Number {
+        *saved
+    }
 }
 
 impl Process for Lamport {

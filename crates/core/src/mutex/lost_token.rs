@@ -24,9 +24,10 @@ use core::mem;
 
 use serde::{Deserialize, Serialize};
 
-use crate::clock::Epoch;
+use crate::clock::{Epoch, Fence, Number};
 use crate::id::{Id, IdSet};
 use crate::process::{Effects, Process, Value};
+use crate::setting::Setting;
 
 /// What a process knows of the living, of who was elected, and of an inquiry.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -47,6 +48,8 @@ pub(super) struct Succession<T, K> {
     doubts: bool,
     /// Whether the token with which it is inside counts no more.
     pub(super) is_void: bool,
+    /// Whether lost tokens are made anew.
+    recovers: bool,
 }
 
 /// What somebody asks.
@@ -70,8 +73,9 @@ struct Inquiry<T> {
     is_doubted: bool,
 }
 
-impl<T, K> Default for Succession<T, K> {
-    fn default() -> Self {
+impl<T, K> Succession<T, K> {
+    /// Nobody has crashed.
+    pub(super) fn new(setting: &Setting) -> Self {
         Succession {
             epoch: Epoch::FIRST,
             latest: Epoch::FIRST,
@@ -82,11 +86,10 @@ impl<T, K> Default for Succession<T, K> {
             early: None,
             doubts: false,
             is_void: false,
+            recovers: setting.group.recovering.is_some(),
         }
     }
-}
 
-impl<T, K> Succession<T, K> {
     /// Whether the token may be lost, and nobody was elected to see to it.
     pub(super) fn misses_leader(&self) -> bool {
         self.leader.is_none() && (self.doubts || !self.suspected.is_empty())
@@ -299,6 +302,18 @@ pub(super) trait TokenKeeper: Process {
             succession.doubts = true;
             self.hand_doubt_over(from, effects);
         }
+    }
+
+    /// Whether a token has counted to the end of its epoch with this entry, and another one can take its place.
+    fn is_spent(&self, entries: Number) -> bool {
+        self.succession().recovers && Fence::ends_epoch(entries)
+    }
+
+    /// The token is given up, as if it had been lost: who was elected makes another, in a new epoch.
+    fn give_up_token(&mut self, effects: &mut Effects<Self>) {
+        let (me, _) = self.identity();
+        let epoch = self.succession().epoch;
+        self.on_doubt(me, epoch, effects);
     }
 
     /// Begins an epoch, and asks everybody.

@@ -81,6 +81,12 @@ pub trait Mutex: Process<Input = Input, Output = Output> {
         Number::ZERO
     }
 
+    /// The highest number that the [stamps](Self::stamp) of a life can have shown that has saved this.
+    fn saved_stamp(saved: &Self::Stable) -> Number {
+        let _ = saved;
+        Number::ZERO
+    }
+
     /// Whether one process has to lead the others, and there is nobody to, nor elected to. When it becomes true, an
     /// [election](crate::stack::Elected) is called; its outcome is told as
     /// [`Notice::Leader`](crate::process::Notice::Leader).

@@ -21,8 +21,9 @@
 //!
 //! **Crashes**, if everybody is told of them: the permission of the dead is taken for granted. Of two of which one has
 //! come back, neither has the other's. The dead may have entered alone, again and again, with numbers that nobody has
-//! heard of: so whoever is told of a crash goes on in another era. Fences grow over one crash at a time, until
-//! everybody has been told of it: who enters after one and dies before others are told takes its era with it.
+//! heard of: so whoever is told of a crash goes on in another era; and who comes to another one by entering again and
+//! again asks everybody anew, once in some 30,000 entries. Fences grow over one crash at a time, until everybody has
+//! been told of it: who enters after one and dies before others are told takes its era with it.
 
 use core::convert::Infallible;
 
@@ -39,14 +40,15 @@ use crate::setting::Setting;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct RoucairolCarvalho {
     me: Id,
+    n: u32,
     clock: LamportClock,
     phase: Phase,
     /// Whose permission we lack. While we want to enter, all of them have been asked.
     missing: IdSet,
     /// Who is owed a reply when we have left.
     deferred: IdSet,
-    /// The era that this life has begun in, and one more for each crash that it was told of.
-    era: u64,
+    /// Who is thought to have crashed.
+    suspected: IdSet,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -104,16 +106,21 @@ impl Mutex for RoucairolCarvalho {
     fn new(setting: &Setting) -> Self {
         RoucairolCarvalho {
             me: setting.me,
+            n: setting.n(),
             clock: LamportClock::default(),
             phase: Phase::Released,
             missing: IdSet::others(setting.me, setting.n()),
             deferred: IdSet::new(),
-            era: 0,
+            suspected: IdSet::new(),
         }
     }
 
     fn stamp(&self) -> Number {
         self.clock.now()
+    }
+
+    fn saved_stamp(saved: &Number) -> Number {
+        *saved
     }
 }
 
@@ -147,7 +154,6 @@ impl Process for RoucairolCarvalho {
 impl RoucairolCarvalho {
     fn start(&mut self, saved: Option<Number>, effects: &mut Effects<Self>) {
         self.clock = LamportClock::reborn(saved);
-        self.era = self.clock.era();
         effects.save(self.clock.end_of_block());
     }
 
@@ -155,6 +161,10 @@ impl RoucairolCarvalho {
         let Phase::Released = self.phase else { return effects.misused(ALREADY_ENTERING) };
         let request = Timestamp::new(self.clock.tick(), self.me);
         self.phase = Phase::Wanted { request };
+        if self.clock.comes_unheard() {
+            // Whoever survives us goes on after the last era that it has heard of. Of this one, all hear.
+            self.missing = self.me.others(self.n).filter(|&other| !self.suspected.contains(other)).collect();
+        }
         effects.multicast(self.missing.iter(), &Message::Request { number: request.number });
         self.enter_if_permitted(effects);
     }
@@ -202,8 +212,8 @@ impl RoucairolCarvalho {
     /// that nobody has heard of.
     fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
         self.deferred.remove(id);
-        self.era += 1;
-        self.clock.reach(self.era);
+        self.suspected.insert(id);
+        self.clock.begin_era();
         let lacked = self.missing.remove(id);
         if let (true, Phase::Wanted { .. }) = (lacked, &self.phase) {
             self.enter_if_permitted(effects);
@@ -212,6 +222,7 @@ impl RoucairolCarvalho {
 
     /// It lives, and has forgotten what it has permitted: neither has the other's permission.
     fn trust(&mut self, id: Id, effects: &mut Effects<Self>) {
+        self.suspected.remove(id);
         self.missing.insert(id);
         if let Phase::Wanted { request } = self.phase {
             effects.send(id, Message::Request { number: request.number });
@@ -288,6 +299,23 @@ mod tests {
         assert_eq!(effects_of(1, &mut first, ENTER), vec![entered(3, 1)]);
         assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED]);
         assert_eq!(effects_of(1, &mut first, ENTER), vec![entered(5, 1)]);
+    }
+
+    /// Process 3 has crashed. Whoever survives process 1 as well knows the last era in which it has entered.
+    #[test]
+    fn who_comes_to_another_era_by_entering_alone_asks_everybody_who_lives() {
+        let mut first = permitted();
+        effects_of(1, &mut first, Event::Notice(Notice::Suspect(Id::new(3))));
+        let era = LamportClock::ERA;
+        assert_eq!(effects_of(1, &mut first, ENTER).pop(), Some(entered(era + 2, 1)), "nobody is asked");
+        effects_of(1, &mut first, EXIT);
+        effects_of(1, &mut first, Event::Input(Input::Observe(number(2 * era - 2))));
+        assert_eq!(effects_of(1, &mut first, ENTER).pop(), Some(entered(2 * era - 1, 1)));
+        effects_of(1, &mut first, EXIT);
+        assert_eq!(effects_of(1, &mut first, ENTER).pop(), Some(send(2, request(2 * era + 1))));
+        assert_eq!(effects_of(1, &mut first, from(2, reply(2 * era + 1))).pop(), Some(entered(2 * era + 1, 1)));
+        effects_of(1, &mut first, EXIT);
+        assert_eq!(effects_of(1, &mut first, ENTER), vec![entered(2 * era + 3, 1)]);
     }
 
     #[test]

@@ -22,7 +22,7 @@ impl<M: Mutex> Surviving<M> {
 
     /// The same, with these limits to what is on its way to another.
     pub fn within(limits: Limits, setting: &Setting) -> Self {
-        let election = Elected::beside(setting, Resources::new(setting));
+        let election = Elected::beside(setting, Resources::within(limits.resources, setting));
         let reliable = Reliable::within(limits, setting, Rejoining::around(setting, election));
         Detected::around(setting, Guarded::around(setting, reliable))
     }
@@ -35,17 +35,22 @@ impl<M: Mutex> Surviving<M> {
 
 /// The same with one resource, which has no name.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Alone<M: Mutex>(Surviving<M>);
+pub struct Alone<M: Mutex> {
+    process: Surviving<M>,
+    /// Whether the algorithm is never silent, so that the resource is there from the beginning.
+    is_restless: bool,
+}
 
 impl<M: Mutex> Mutex for Alone<M> {
     const ENTRY: Entry = M::ENTRY;
 
     fn new(setting: &Setting) -> Self {
-        Alone(Surviving::new(setting))
+        let is_restless = M::ENTRY.restless && setting.group.options.choice_if_any("rest") != Some("yes");
+        Alone { process: Surviving::new(setting), is_restless }
     }
 
     fn stamp(&self) -> Number {
-        self.0.resources().highest_seen()
+        self.process.resources().highest_seen()
     }
 }
 
@@ -68,7 +73,11 @@ impl<M: Mutex> Process for Alone<M> {
             Event::Timeout(timer) => Event::Timeout(timer),
         };
         let mut wanted = Effects::<Surviving<M>>::new(effects.me());
-        perform(&mut self.0, event, &mut wanted);
+        let is_begun = self.is_restless && matches!(event, Event::Start { .. });
+        perform(&mut self.process, event, &mut wanted);
+        if is_begun {
+            perform(&mut self.process, Event::Input(resources::Input::Begin(Name::new(""))), &mut wanted);
+        }
         effects.adopt(
             &mut wanted,
             |message| message,

@@ -65,11 +65,19 @@ impl<E: Election<Stable = ()>, M: Mutex> Mutex for Elected<E, M> {
     fn stamp(&self) -> Number {
         self.algorithm.stamp()
     }
+
+    fn saved_stamp(saved: &M::Stable) -> Number {
+        M::saved_stamp(saved)
+    }
 }
 
 impl<E: Election<Stable = ()>, M: Mutex> Member for Elected<E, Resources<M>> {
     fn highest_seen(&self) -> Number {
         self.algorithm.highest_seen()
+    }
+
+    fn highest_saved(saved: &Self::Stable) -> Number {
+        Resources::<M>::highest_saved(saved)
     }
 
     fn observing(stamp: Number) -> Self::Input {

@@ -27,6 +27,9 @@ pub trait Member: Process {
     /// The highest number it has seen.
     fn highest_seen(&self) -> Number;
 
+    /// The highest number that a former life may have seen, by what it has saved.
+    fn highest_saved(saved: &Self::Stable) -> Number;
+
     /// How it is told of a number that others have seen.
     fn observing(stamp: Number) -> Self::Input;
 
@@ -37,6 +40,10 @@ pub trait Member: Process {
 impl<M: Mutex> Member for M {
     fn highest_seen(&self) -> Number {
         self.stamp()
+    }
+
+    fn highest_saved(saved: &M::Stable) -> Number {
+        M::saved_stamp(saved)
     }
 
     fn observing(stamp: Number) -> Input {

@@ -7,7 +7,8 @@
 //!
 //! There is one [election](super::Elected) for all of them, not one each. A resource is told who leads once somebody
 //! has crashed; before, everybody follows the algorithm as its paper has it, whoever leads. And who leads may not have
-//! heard of a resource yet: so who asks for it says that it is there.
+//! heard of a resource yet: so who asks for it says that it is there. Who has come back says so of every resource, to
+//! everybody: what its former life has promised, it has to hear from those to whom it was promised.
 //!
 //! What a resource has to keep through a crash is saved for it alone: a save is as large as the change.
 
@@ -35,9 +36,12 @@ pub struct Name(Arc<str>);
 /// A mutual exclusion algorithm for any number of resources.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Resources<M: Mutex> {
+    n: u32,
     /// How each begins.
     unborn: Withdrawable<M>,
     life: u64,
+    /// So many there may be.
+    most: usize,
     resources: BTreeMap<Name, Withdrawable<M>>,
     /// What former lives have saved of those that were not heard of in this one.
     saved: BTreeMap<Name, M::Stable>,
@@ -64,6 +68,8 @@ pub enum Input {
     Observe(Number),
     /// From now on it wants to know who leads.
     Lead,
+    /// There is such a resource, though nobody has asked for it yet.
+    Begin(Name),
 }
 
 /// What the application is told.
@@ -80,7 +86,7 @@ pub enum Output {
 pub struct Message<M> {
     /// Which.
     pub resource: Name,
-    /// What the algorithm says. Nothing, to who leads, if only that there is such a resource.
+    /// What the algorithm says. Nothing, if only that there is such a resource.
     pub message: Option<M>,
 }
 
@@ -157,9 +163,20 @@ impl<S: process::Stable> process::Stable for Saved<S> {
 }
 
 impl<M: Mutex> Resources<M> {
+    /// So many resources there are at most, if nothing is said.
+    pub const MOST: usize = 1 << 18;
+
     /// No resource yet.
     pub fn new(setting: &Setting) -> Self {
+        Resources::within(Self::MOST, setting)
+    }
+
+    /// No resource yet, and never more than these: of others, others may not speak. Who asks for one here sees to it
+    /// that there is room.
+    pub fn within(most: usize, setting: &Setting) -> Self {
         Resources {
+            n: setting.n(),
+            most,
             unborn: Withdrawable::new(setting),
             life: 0,
             resources: BTreeMap::new(),
@@ -191,10 +208,14 @@ impl<M: Mutex> Resources<M> {
 
     /// Lets something happen to a resource, which is made if it is new.
     fn happen(&mut self, resource: &Name, event: Event<Withdrawable<M>>, effects: &mut Effects<Self>) {
+        self.make_if_new(resource, effects);
+        self.step_of(resource, event, effects);
+    }
+
+    fn make_if_new(&mut self, resource: &Name, effects: &mut Effects<Self>) {
         if !self.resources.contains_key(resource) {
             self.make(resource, effects);
         }
-        self.step_of(resource, event, effects);
     }
 
     /// A resource that has been there from the beginning, unused.
@@ -216,6 +237,12 @@ impl<M: Mutex> Resources<M> {
             && self.is_led()
         {
             self.step_of(resource, Event::Notice(Notice::Leader(leader)), effects);
+        }
+        if self.life > 1 {
+            // What a former life has promised only the others know, and they say it when they have heard of the
+            // resource.
+            let living = effects.me().others(self.n).filter(|&other| !self.dead.contains(other));
+            effects.multicast(living, &Message { resource: resource.clone(), message: None });
         }
     }
 
@@ -257,9 +284,9 @@ impl<M: Mutex> Resources<M> {
         }
     }
 
-    /// Whether the resources are told who leads.
+    /// Whether the resources are told who leads: somebody has crashed, be it a former life.
     fn is_led(&self) -> bool {
-        !self.dead.is_empty() || !self.back.is_empty()
+        self.life > 1 || !self.dead.is_empty() || !self.back.is_empty()
     }
 
     fn tell_all(&mut self, event: impl Fn() -> Event<Withdrawable<M>>, effects: &mut Effects<Self>) {
@@ -304,6 +331,7 @@ impl<M: Mutex> Resources<M> {
                 self.tell_all(|| Event::Input(Request::Observe(stamp)), effects);
             }
             Input::Lead => self.is_leader_wanted = true,
+            Input::Begin(resource) => self.make_if_new(&resource, effects),
         }
     }
 }
@@ -324,6 +352,10 @@ impl<M: Mutex> Resigning for Resources<M> {
 impl<M: Mutex> Member for Resources<M> {
     fn highest_seen(&self) -> Number {
         self.resources.values().map(|resource| resource.stamp()).max().unwrap_or_default().max(self.observed)
+    }
+
+    fn highest_saved(Saved(saved): &Saved<M::Stable>) -> Number {
+        saved.values().map(M::saved_stamp).max().unwrap_or_default()
     }
 
     fn observing(stamp: Number) -> Input {
@@ -350,12 +382,13 @@ impl<M: Mutex> Process for Resources<M> {
             }
             Event::Input(input) => self.on_input(input, effects),
             Event::Notice(notice) => self.on_notice(notice, effects),
-            Event::Receive { from, message: Message { resource, message: Some(message) } } => {
-                self.happen(&resource, Event::Receive { from, message }, effects);
-            }
-            Event::Receive { message: Message { resource, message: None }, .. } => {
-                if !self.resources.contains_key(&resource) {
-                    self.make(&resource, effects);
+            Event::Receive { from, message: Message { resource, message } } => {
+                if self.resources.len() >= self.most && !self.resources.contains_key(&resource) {
+                    return effects.unexpected(from, "one resource more than there may be");
+                }
+                self.make_if_new(&resource, effects);
+                if let Some(message) = message {
+                    self.step_of(&resource, Event::Receive { from, message }, effects);
                 }
             }
             Event::Timeout(Timer { resource, timer }) => self.step_of(&resource, Event::Timeout(timer), effects),
@@ -367,7 +400,7 @@ impl<M: Mutex> Process for Resources<M> {
 mod tests {
     use super::*;
     use crate::clock::Fence;
-    use crate::mutex::{Central, RicartAgrawala};
+    use crate::mutex::{Central, Majority, RicartAgrawala};
     use crate::process::{Effect, EffectOf, Stable, effects_of};
     use crate::setting::test_setting;
     use alloc::vec;
@@ -477,5 +510,39 @@ mod tests {
         effects_of(1, &mut second, Event::Start { incarnation: 2, saved: Some(kept.clone()) });
         effects_of(1, &mut second, enter("scanner"));
         assert!(second.highest_seen() > kept.0[&Name::new("scanner")]);
+    }
+
+    /// In its second life, of four; nobody else has crashed.
+    #[test]
+    fn who_has_come_back_tells_everybody_of_a_resource_and_is_led() {
+        let mut second = Resources::<Central>::new(&test_setting(&Central::ENTRY, 2, 4, &[]));
+        effects_of(2, &mut second, Event::Start { incarnation: 2, saved: None });
+        effects_of(2, &mut second, leader(3));
+        let told = sent::<Central>(&effects_of(2, &mut second, enter("printer")));
+        assert_eq!(told[..3], [(1, "resource"), (3, "resource"), (4, "resource")]);
+        // Who was told of the return knows of the resource now, and has something to say about it.
+        let mut third = resources::<Majority>(3, 4);
+        effects_of(3, &mut third, suspect(2));
+        effects_of(3, &mut third, Event::Notice(Notice::Trust(Id::new(2))));
+        let told = Message { resource: Name::new("printer"), message: None };
+        let told = Event::Receive { from: Id::new(2), message: told };
+        assert_eq!(sent::<Majority>(&effects_of(3, &mut third, told)), [(2, "disclaim")]);
+    }
+
+    #[test]
+    fn others_cannot_make_more_resources_than_there_may_be() {
+        let setting = test_setting(&RicartAgrawala::ENTRY, 1, 2, &[]);
+        let mut first = Resources::<RicartAgrawala>::within(2, &setting);
+        effects_of(1, &mut first, Event::Start { incarnation: 1, saved: None });
+        let hear = |first: &mut Resources<RicartAgrawala>, name: &str| {
+            let message = Message { resource: Name::new(name), message: None };
+            effects_of(1, first, Event::Receive { from: Id::new(2), message })
+        };
+        for name in ["printer", "scanner", "printer"] {
+            let effects = hear(&mut first, name);
+            assert!(!effects.iter().any(|effect| matches!(effect, Effect::Unexpected { .. })), "{effects:?}");
+        }
+        assert!(matches!(hear(&mut first, "one more")[..], [Effect::Unexpected { .. }]));
+        assert_eq!(first.len(), 2);
     }
 }

@@ -281,6 +281,9 @@ impl Central {
         if holder.is_some() || !awaited.is_empty() {
             return;
         }
+        if self.recovers && Fence::ends_epoch(*grants) {
+            return self.begin_epoch(effects);
+        }
         if let Some(next) = waiting.pop_front() {
             *holder = Some(next);
             *grants = counting.after(*grants);
@@ -297,7 +300,7 @@ impl Central {
 mod tests {
     use super::*;
     use crate::process::{Effect, effects_of};
-    use crate::setting::test_setting;
+    use crate::setting::{test_recovering, test_setting};
     use alloc::vec;
 
     const REQUEST: Message = Message::Request { epoch: Epoch::FIRST };
@@ -355,5 +358,22 @@ mod tests {
             assert!(matches!(effects[..], [Effect::Unexpected { .. }]), "{effects:?}");
         }
         assert_eq!(server, before);
+    }
+
+    /// Where all who live can be asked, the next epoch begins before the numbers of this one run out.
+    #[test]
+    fn a_coordinator_that_has_counted_to_the_end_of_its_epoch_begins_another() {
+        let last = Number::try_from((1 << 27) - 1).unwrap();
+        let mut server = Central::new(&test_recovering(&Central::ENTRY, 1, 2, false));
+        server.coordinator.grants = last;
+        let asked = effects_of(1, &mut server, from(2, REQUEST));
+        let epoch = server.epoch;
+        let inquire = Effect::Send { to: Id::new(2), message: Message::Inquire { epoch } };
+        assert_eq!(asked, vec![Effect::Save(epoch), inquire]);
+        let told = Message::State { epoch, holds: false, wants: true };
+        let count = Number::ZERO.next();
+        let grant = Effect::Send { to: Id::new(2), message: Message::Grant { epoch, count } };
+        assert_eq!(effects_of(1, &mut server, from(2, told)), vec![grant]);
+        assert!(Fence::counted(epoch, count) > Fence::counted(Epoch::FIRST, last));
     }
 }

@@ -76,7 +76,7 @@ impl Central {
     }
 
     /// Takes over: nothing is granted before everybody has said what it holds and wants.
-    fn begin_epoch(&mut self, effects: &mut Effects<Self>) {
+    pub(super) fn begin_epoch(&mut self, effects: &mut Effects<Self>) {
         // If all epochs are used up, nobody coordinates any more: better than fences that do not grow.
         let Some(epoch) = self.epoch.next_of(self.me, self.n) else { return };
         self.follow(self.me, epoch, effects);

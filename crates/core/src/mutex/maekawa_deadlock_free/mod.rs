@@ -80,8 +80,6 @@ struct Crashes {
     substitutes: IdSet,
     /// Who has not said yet whether it counts on our vote: before that, who has come back gives it to nobody.
     unheard: IdSet,
-    /// The era that this life has begun in, and one more for each crash that it was told of.
-    era: u64,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -206,13 +204,16 @@ impl Mutex for MaekawaDeadlockFree {
                 suspected: IdSet::new(),
                 substitutes: IdSet::new(),
                 unheard: IdSet::new(),
-                era: 0,
             },
         }
     }
 
     fn stamp(&self) -> Number {
         self.clock.now()
+    }
+
+    fn saved_stamp(saved: &Number) -> Number {
+        *saved
     }
 }
 

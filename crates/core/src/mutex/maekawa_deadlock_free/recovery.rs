@@ -21,7 +21,6 @@ use crate::process::Effects;
 impl MaekawaDeadlockFree {
     pub(super) fn start(&mut self, incarnation: u64, saved: Option<Number>, effects: &mut Effects<Self>) {
         self.clock = LamportClock::reborn(saved);
-        self.crashes.era = self.clock.era();
         if incarnation > 1 && self.crashes.recovers {
             self.crashes.unheard = IdSet::others(self.me, self.crashes.sets.n());
         }
@@ -34,8 +33,7 @@ impl MaekawaDeadlockFree {
         self.crashes.suspected.insert(id);
         self.crashes.substitutes.remove(id);
         let was_awaited = self.crashes.unheard.remove(id);
-        self.crashes.era += 1;
-        self.clock.reach(self.crashes.era);
+        self.clock.begin_era();
         self.waiting.retain(|request| request.id != id);
         self.vote.take_if(|vote| vote.request.id == id);
         if was_awaited {

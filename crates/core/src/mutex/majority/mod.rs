@@ -67,8 +67,6 @@ pub struct Majority {
     suspected: IdSet,
     /// Who has not said yet whether it counts on our vote: before that, who has come back and forgotten refuses all.
     unheard: IdSet,
-    /// The era that this life has begun in, and one more for each crash that it was told of.
-    era: u64,
 }
 
 /// What survives a crash: the numbers, and the vote if it is to be remembered.
@@ -238,7 +236,6 @@ impl Mutex for Majority {
             recovers: setting.group.recovering.is_some(),
             suspected: IdSet::new(),
             unheard: IdSet::new(),
-            era: 0,
         }
     }
 }

@@ -20,7 +20,6 @@ impl Majority {
         if let Some(Saved { entries, vote }) = saved {
             (self.entries, self.vote) = (entries, vote);
         }
-        self.era = LamportClock::reborn(Some(self.entries)).era();
         if incarnation > 1 && self.recovers && !self.remembers {
             self.unheard = IdSet::others(self.me, self.n);
         }
@@ -33,9 +32,8 @@ impl Majority {
         self.suspected.insert(id);
         self.unheard.remove(id);
         self.vote.take_if(|(candidate, _)| *candidate == id);
-        self.era += 1;
         let mut numbers = LamportClock::reborn(Some(self.entries));
-        numbers.reach(self.era);
+        numbers.begin_era();
         self.entries = numbers.now();
         if let Phase::Asking { tries, votes, refusals } = &mut self.phase
             && !votes.contains(id)

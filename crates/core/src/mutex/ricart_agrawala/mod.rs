@@ -203,6 +203,10 @@ impl Mutex for RicartAgrawala {
     fn stamp(&self) -> Number {
         self.clock.now()
     }
+
+    fn saved_stamp(saved: &Number) -> Number {
+        *saved
+    }
 }
 
 impl Process for RicartAgrawala {

@@ -150,7 +150,7 @@ impl Mutex for SuzukiKasami {
             n: setting.n(),
             requested: BTreeMap::new(),
             phase: Phase::Released,
-            succession: Succession::default(),
+            succession: Succession::new(setting),
         }
     }
 
@@ -313,7 +313,12 @@ impl SuzukiKasami {
             }
         };
         effects.output(Output::Exited);
-        if !core::mem::take(&mut self.succession.is_void) {
+        if core::mem::take(&mut self.succession.is_void) {
+            return;
+        }
+        if self.is_spent(token.entries) {
+            self.give_up_token(effects);
+        } else {
             self.hand_on(token, effects);
         }
     }

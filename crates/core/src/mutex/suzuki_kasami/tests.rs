@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::process::{Effect, EffectOf, effects_of};
-use crate::setting::test_setting;
+use crate::setting::{test_recovering, test_setting};
 use alloc::vec;
 use alloc::vec::Vec;
 
@@ -163,4 +163,15 @@ fn tokens_that_should_not_come_make_no_second_one_and_the_only_one_is_kept() {
     let before = second.clone();
     assert_eq!(effects_of(2, &mut second, from(3, token(&[], &[], 9))).len(), 1);
     assert_eq!(second, before, "a second token while inside");
+}
+
+#[test]
+fn a_token_that_has_counted_to_the_end_of_its_epoch_is_given_up() {
+    let mut second = SuzukiKasami::new(&test_recovering(&SuzukiKasami::ENTRY, 2, 2, false));
+    effects_of(2, &mut second, Event::Start { incarnation: 1, saved: None });
+    effects_of(2, &mut second, ENTER);
+    let last = (1 << 27) - 1;
+    assert_eq!(effects_of(2, &mut second, from(1, token(&[], &[1], last - 1))), vec![entered(last)]);
+    assert_eq!(effects_of(2, &mut second, EXIT), vec![EXITED], "it is not handed on");
+    assert!(second.misses_leader());
 }

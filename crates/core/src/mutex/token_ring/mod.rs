@@ -219,7 +219,7 @@ impl Mutex for TokenRing {
             n: setting.n(),
             counting: setting.group.counting,
             phase: Phase::Released,
-            succession: Succession::default(),
+            succession: Succession::new(setting),
             patience: acknowledged::patience(setting),
             unacknowledged: None,
             rests: setting.group.options.choice("rest") == "yes",
@@ -371,6 +371,9 @@ impl TokenRing {
         effects.output(Output::Exited);
         if core::mem::take(&mut self.succession.is_void) {
             self.phase = Phase::Released;
+        } else if self.is_spent(token.entries) {
+            self.phase = Phase::Released;
+            self.give_up_token(effects);
         } else {
             self.pass(token, effects);
         }

@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::process::{Effect, effects_of};
-use crate::setting::test_setting;
+use crate::setting::{test_recovering, test_setting};
 use alloc::vec;
 
 fn ring(me: u32, n: u32) -> TokenRing {
@@ -121,4 +121,29 @@ fn of_two_tokens_one_counts() {
     let kept = Message::MarkedToken { epoch, made: Epoch::FIRST, entries: ZERO.next(), towards: None };
     let passes = Effect::Send { to: Id::new(3), message: kept };
     assert_eq!(inside(Epoch::FIRST, Some(Epoch::FIRST)), vec![Effect::Output(Output::Exited), passes]);
+}
+
+/// The last number of an epoch: the token that has counted to it is given up, and who is elected makes another.
+#[test]
+fn a_token_that_has_counted_to_the_end_of_its_epoch_is_given_up() {
+    let mut second = TokenRing::new(&test_recovering(&TokenRing::ENTRY, 2, 2, false));
+    effects_of(2, &mut second, start(1));
+    effects_of(2, &mut second, Event::Input(Input::Enter));
+    let last = Number::try_from((1 << 27) - 1).unwrap();
+    let almost = Number::try_from((1 << 27) - 2).unwrap();
+    let entered = effects_of(2, &mut second, arrives(1, almost));
+    assert_eq!(entered, vec![Effect::Output(Output::Entered { fence: Fence::counted(Epoch::FIRST, last) })]);
+    let left = effects_of(2, &mut second, Event::Input(Input::Exit));
+    assert_eq!(left, vec![Effect::Output(Output::Exited)], "it is not passed on");
+    assert!(second.misses_leader());
+    effects_of(2, &mut second, Event::Input(Input::Enter));
+    let asked = effects_of(2, &mut second, Event::Notice(Notice::Leader(Id::new(2))));
+    let epoch = second.succession.epoch;
+    assert!(epoch > Epoch::FIRST && asked.len() == 2, "it saves the epoch and inquires: {asked:?}");
+    let answer = Said::Answer { epoch, token: None, told: (), doubts: false };
+    let answered = Event::Receive { from: Id::new(1), message: Message::Lost(answer) };
+    let entered = effects_of(2, &mut second, answered);
+    let fence = Fence::counted(epoch, Number::ZERO.next());
+    assert!(entered.contains(&Effect::Output(Output::Entered { fence })), "{entered:?}");
+    assert!(fence > Fence::counted(Epoch::FIRST, last));
 }

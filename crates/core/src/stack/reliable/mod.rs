@@ -20,8 +20,8 @@
 //!
 //! **Assumes** nothing of the channels. That everything arrives at last needs a network that does not lose everything
 //! for ever, and suspicions that end. Memory and what is sent at once are [bounded](Limits), whatever the other does:
-//! who acknowledges too little for too long, though nobody suspects it, is treated as if it had been suspected and
-//! trusted again. That can let two inside, as any false suspicion can. Numbers of sessions are only compared: who lies
+//! who acknowledges too little for too long, though nobody suspects it, is treated as if it were suspected, until an
+//! answer could have come. That can let two inside, as any false suspicion can. Numbers of sessions are only compared: who lies
 //! about its own harms itself.
 //!
 //! **Costs** an acknowledgement a message, unless one goes the other way that carries it, or it came early and is
@@ -54,21 +54,24 @@ pub struct Reliable<P: Process> {
     links: BTreeMap<Id, Link<P::Message>>,
 }
 
-/// How much is on its way to one process at a time, and how much waits for that.
+/// How much is on its way to one process at a time, how much waits for that, and how much there is to speak of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Limits {
     /// So many messages are sent before the first of them is acknowledged; the others wait. It is also the most that is
     /// sent again at once, and that a receiver keeps until one before it has come: all limits are everybody's.
     pub in_flight: usize,
-    /// So many are kept for somebody. One more ends the session.
+    /// So many are kept for somebody. One more ends the session. It has to be more than the process says at once to
+    /// one that it is told is back, or no session would ever begin.
     pub unacknowledged: usize,
+    /// So many [resources](super::Resources) there are at most.
+    pub resources: usize,
 }
 
 impl Default for Limits {
     /// An algorithm says a few messages to another before it waits for an answer, so that neither limit is met where
     /// there are answers; and nobody who is silent costs more memory than a thousand messages.
     fn default() -> Self {
-        Limits { in_flight: 32, unacknowledged: 1024 }
+        Limits { in_flight: 32, unacknowledged: 1024, resources: 128 }
     }
 }
 
@@ -99,6 +102,8 @@ struct Link<M> {
     /// Whether the two sessions know each other: from then on, a new one of the other ends ours.
     is_established: bool,
     is_suspected: bool,
+    /// Whether there was no room for what is to be said to it, so that it is taken for dead for a while.
+    is_overfull: bool,
     /// What has not been acknowledged, and the number of the first of it.
     unacknowledged: VecDeque<M>,
     first: u64,
@@ -155,6 +160,7 @@ impl<P: Process> Reliable<P> {
             latest: Session::FIRST,
             is_established: true,
             is_suspected: false,
+            is_overfull: false,
             unacknowledged: VecDeque::new(),
             first: 0,
             expected: 0,
@@ -192,14 +198,14 @@ impl<P: Process> Reliable<P> {
             return effects.unexpected(from, "a message from outside the group");
         };
         let Message { from: session, to, asks, acknowledged, content } = message;
-        if link.is_suspected || session < link.latest {
+        if link.is_mute() || session < link.latest {
             return;
         }
         link.latest = session;
         if link.theirs != Some(session) {
             let is_back_again = link.theirs.is_some_and(|theirs| theirs.life != session.life);
             if link.is_established || is_back_again {
-                return self.begin_again(from, Some(session), effects);
+                return self.begin_again(from, session, effects);
             }
             link.theirs = Some(session);
             let knows_no_former = to.is_none_or(|to| to == link.mine);
@@ -225,14 +231,22 @@ impl<P: Process> Reliable<P> {
         }
     }
 
-    /// Our session is over: the other has begun a new one, or has not answered for too long. The algorithm cannot know
-    /// what of it has arrived.
-    fn begin_again(&mut self, with: Id, theirs: Option<Session>, effects: &mut Effects<Self>) {
+    /// Our session is over: the other has begun a new one. The algorithm cannot know what of it has arrived.
+    fn begin_again(&mut self, with: Id, theirs: Session, effects: &mut Effects<Self>) {
         let Some(link) = self.links.get_mut(&with) else { return };
-        link.begin(theirs);
+        link.begin(Some(theirs));
         self.happen(Event::Notice(Notice::Suspect(with)), effects);
         self.happen(Event::Notice(Notice::Trust(with)), effects);
         self.introduce(with, effects);
+    }
+
+    /// Our session is over: the other has not acknowledged anything for too long.
+    fn overflow(&mut self, with: Id, effects: &mut Effects<Self>) {
+        let Some(link) = self.links.get_mut(&with) else { return };
+        link.is_overfull = true;
+        link.forget();
+        self.happen(Event::Notice(Notice::Suspect(with)), effects);
+        effects.set_timer(Timer::Acknowledgement(with), self.patience..=self.patience);
     }
 
     fn on_acknowledgement(&mut self, from: Id, acknowledged: u64, effects: &mut Effects<Self>) {
@@ -276,12 +290,13 @@ impl<P: Process> Reliable<P> {
     }
 
     fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
-        if let Some(link) = self.links.get_mut(&id)
-            && !link.is_suspected
-        {
-            link.is_suspected = true;
-            link.forget();
-            effects.cancel_timer(Timer::Acknowledgement(id));
+        let Some(link) = self.links.get_mut(&id) else { return };
+        let was_mute = link.is_mute();
+        link.is_suspected = true;
+        link.is_overfull = false;
+        link.forget();
+        effects.cancel_timer(Timer::Acknowledgement(id));
+        if !was_mute {
             self.happen(Event::Notice(Notice::Suspect(id)), effects);
         }
     }
@@ -291,10 +306,16 @@ impl<P: Process> Reliable<P> {
             && link.is_suspected
         {
             link.is_suspected = false;
-            link.begin(None);
-            self.happen(Event::Notice(Notice::Trust(id)), effects);
-            self.introduce(id, effects);
+            self.take_back(id, effects);
         }
+    }
+
+    /// One that was taken for dead is not any more.
+    fn take_back(&mut self, id: Id, effects: &mut Effects<Self>) {
+        let Some(link) = self.links.get_mut(&id) else { return };
+        link.begin(None);
+        self.happen(Event::Notice(Notice::Trust(id)), effects);
+        self.introduce(id, effects);
     }
 
     /// Lets something happen to the algorithm.
@@ -318,14 +339,14 @@ impl<P: Process> Reliable<P> {
             }
         }
         for other in silent {
-            self.begin_again(other, None, effects);
+            self.overflow(other, effects);
         }
     }
 
     /// Sends a message of the algorithm, and keeps it until it is acknowledged. Is there room for it?
     fn send(&mut self, to: Id, message: P::Message, effects: &mut Effects<Self>) -> bool {
         let Some(link) = self.links.get_mut(&to) else { return true };
-        if link.is_suspected {
+        if link.is_mute() {
             return true;
         }
         let before = link.unacknowledged.len();
@@ -370,12 +391,19 @@ impl<P: Process> Reliable<P> {
 
     /// Tells of a session, until it is known.
     fn introduce(&mut self, to: Id, effects: &mut Effects<Self>) {
+        if self.links.get(&to).is_none_or(Link::is_mute) {
+            return;
+        }
         self.speak(to, effects);
         effects.set_timer(Timer::Acknowledgement(to), self.patience..=self.patience);
     }
 
     fn send_again(&mut self, to: Id, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get(&to) else { return };
+        let Some(link) = self.links.get_mut(&to) else { return };
+        if link.is_overfull {
+            link.is_overfull = false;
+            return self.take_back(to, effects);
+        }
         if link.is_suspected {
             return;
         }
@@ -417,6 +445,13 @@ impl<P: Process> Process for Reliable<P> {
             Event::Timeout(Timer::Acknowledgement(of)) => self.send_again(of, effects),
             Event::Timeout(Timer::Algorithm(timer)) => self.happen(Event::Timeout(timer), effects),
         }
+    }
+}
+
+impl<M> Link<M> {
+    /// Whether nothing is said to it, and nothing heard of it.
+    fn is_mute(&self) -> bool {
+        self.is_suspected || self.is_overfull
     }
 }
 

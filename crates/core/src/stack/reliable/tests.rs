@@ -1,5 +1,6 @@
 //! Channels by hand, message by message: what comes early, twice, never, or from who means no good.
 
+use alloc::vec;
 use core::convert::Infallible;
 
 use super::*;
@@ -16,6 +17,8 @@ struct Talker {
     notices: Vec<Notice>,
     /// Whether it answers whatever it hears.
     answers: bool,
+    /// How much it says when it is told that the other is back.
+    greets_with: u64,
 }
 
 impl process::Message for u64 {
@@ -45,7 +48,12 @@ impl Process for Talker {
                     effects.send(self.other, message);
                 }
             }
-            Event::Notice(notice) => self.notices.push(notice),
+            Event::Notice(notice) => {
+                self.notices.push(notice);
+                if notice == Notice::Trust(self.other) {
+                    self.step(Event::Input(self.greets_with), effects);
+                }
+            }
             Event::Start { .. } | Event::Timeout(_) => {}
         }
     }
@@ -54,11 +62,11 @@ impl Process for Talker {
 type Channel = Reliable<Talker>;
 type Said = Message<u64>;
 
-const LIMITS: Limits = Limits { in_flight: 4, unacknowledged: 6 };
+const LIMITS: Limits = Limits { in_flight: 4, unacknowledged: 6, resources: 1 };
 
 fn talker(me: u32) -> Channel {
     let (setting, other) = (test_setting(&RicartAgrawala::ENTRY, me, 2, &[]), Id::new(3 - me));
-    let talker = Talker { other, said: 0, heard: Vec::new(), notices: Vec::new(), answers: false };
+    let talker = Talker { other, said: 0, heard: Vec::new(), notices: Vec::new(), answers: false, greets_with: 0 };
     Reliable::within(LIMITS, &setting, talker)
 }
 
@@ -213,8 +221,11 @@ fn who_acknowledges_nothing_ends_the_session_and_both_are_told() {
     let (mut one, mut other) = (talker(1), talker(2));
     let lost = say(&mut one, 6);
     assert_eq!((lost.len(), one.process.notices.len()), (4, 0));
-    // The first of these is one too many. None of them is said in the new session.
-    let introduction = say(&mut one, 3);
+    // The first of these is one too many. None of them is said in the new session, which begins a while later.
+    assert_eq!(effects(&mut one, Event::Input(3)), (vec![], Some(true)));
+    assert_eq!(one.process.notices, [Notice::Suspect(Id::new(2))]);
+    assert_eq!(say(&mut one, 1), []);
+    let introduction = effects(&mut one, Event::Timeout(Timer::Acknowledgement(Id::new(2)))).0;
     assert_eq!(one.process.notices, [Notice::Suspect(Id::new(2)), Notice::Trust(Id::new(2))]);
     assert_eq!((numbers(&introduction).len(), link(&one).unacknowledged.len()), (0, 0));
     settle(&mut one, &mut other, introduction);
@@ -222,7 +233,37 @@ fn who_acknowledges_nothing_ends_the_session_and_both_are_told() {
     assert!(link(&one).is_established && link(&other).is_established);
     let said = say(&mut one, 1);
     settle(&mut one, &mut other, said);
-    assert_eq!(other.process.heard, [10]);
+    assert_eq!(other.process.heard, [11]);
+}
+
+/// Whom the detector suspects while it is taken for dead anyway is not told of twice, and comes back once.
+#[test]
+fn who_is_suspected_while_there_is_no_room_for_it_is_told_of_once() {
+    let mut one = talker(1);
+    say(&mut one, 7);
+    effects(&mut one, Event::Notice(Notice::Suspect(Id::new(2))));
+    assert_eq!(effects(&mut one, Event::Timeout(Timer::Acknowledgement(Id::new(2)))), (vec![], None));
+    assert_eq!(one.process.notices, [Notice::Suspect(Id::new(2))]);
+    effects(&mut one, Event::Notice(Notice::Trust(Id::new(2))));
+    assert_eq!(one.process.notices, [Notice::Suspect(Id::new(2)), Notice::Trust(Id::new(2))]);
+}
+
+/// What says more than there is room for, whenever it is told that the other is back, never gets through; but it costs
+/// a message a while, and neither memory nor an endless step.
+#[test]
+fn who_says_too_much_at_every_return_does_so_once_a_while() {
+    let mut one = talker(1);
+    one.process.greets_with = 7;
+    effects(&mut one, Event::Notice(Notice::Suspect(Id::new(2))));
+    for tries in 1..=3 {
+        let event = if tries == 1 {
+            Event::Notice(Notice::Trust(Id::new(2)))
+        } else {
+            Event::Timeout(Timer::Acknowledgement(Id::new(2)))
+        };
+        assert_eq!(effects(&mut one, event), (vec![], Some(true)));
+        assert_eq!((one.process.notices.len(), link(&one).unacknowledged.len()), (1 + 2 * tries, 0));
+    }
 }
 
 /// The same while the session is not even known: what waits for that is no less memory.
@@ -233,6 +274,9 @@ fn who_never_answers_an_introduction_costs_no_more() {
     for _ in 0..100 {
         say(&mut one, 1);
         assert!(link(&one).unacknowledged.len() <= LIMITS.unacknowledged);
+        if link(&one).is_overfull {
+            effects(&mut one, Event::Timeout(Timer::Acknowledgement(Id::new(2))));
+        }
     }
     assert!(one.process.notices.len() >= 2 * (100 / (LIMITS.unacknowledged + 1)));
 }
