@@ -23,10 +23,17 @@ pub enum Refused {
     /// There is no such name.
     #[error("a name has 1 to {LONGEST_NAME} bytes")]
     Name,
+    /// There are so many names already that nobody may ask for another.
+    #[error("there are {MOST_NAMES} names, and no more may be used: names are kept, so use few of them again and again")]
+    TooManyNames,
     /// The turn was taken away before.
     #[error("the turn was taken away before it was released")]
     Lost,
 }
+
+/// So many names a node knows before it refuses to use another one. Those that others use are not refused before there
+/// are twice as many: nodes that ask at the same time do not know of each other's.
+pub(crate) const MOST_NAMES: usize = 1 << 17;
 
 /// Which of the requests on this node.
 pub(crate) type Ticket = u64;
@@ -43,7 +50,7 @@ pub(crate) struct Granted {
 #[derive(Debug)]
 pub(crate) struct Waiter {
     pub(crate) ticket: Ticket,
-    pub(crate) granted: oneshot::Sender<Granted>,
+    pub(crate) granted: oneshot::Sender<Result<Granted, Refused>>,
     /// Whether it waits if somebody on this node holds it, or waits for it.
     pub(crate) is_patient: bool,
 }
@@ -169,7 +176,7 @@ impl Line {
     fn enter(&mut self, fence: Fence) -> Option<Request> {
         while let Some(Waiter { ticket, granted, .. }) = self.waiting.pop_front() {
             let (lost, is_lost) = watch::channel(false);
-            if granted.send(Granted { fence, lost: is_lost }).is_ok() {
+            if granted.send(Ok(Granted { fence, lost: is_lost })).is_ok() {
                 self.phase = Phase::Inside { ticket, lost };
                 return None;
             }
@@ -196,7 +203,7 @@ mod tests {
         Fence::counted(Epoch::FIRST, Number::try_from(count).unwrap())
     }
 
-    fn waiter(ticket: Ticket) -> (Waiter, oneshot::Receiver<Granted>) {
+    fn waiter(ticket: Ticket) -> (Waiter, oneshot::Receiver<Result<Granted, Refused>>) {
         let (granted, grant) = oneshot::channel();
         (Waiter { ticket, granted, is_patient: true }, grant)
     }
@@ -213,7 +220,7 @@ mod tests {
         assert_eq!(desk.ask(&name, first), Some(Request::Enter));
         assert_eq!(desk.ask(&name, second), None);
         assert_eq!(desk.hear(&name, Output::Entered { fence: fence(1) }), None);
-        assert_eq!(first_grant.try_recv().unwrap().fence, fence(1));
+        assert_eq!(first_grant.try_recv().unwrap().unwrap().fence, fence(1));
         assert!(second_grant.try_recv().is_err());
         let (done, mut is_done) = oneshot::channel();
         assert_eq!(desk.release(&name, 1, Some(done)), Some(Request::Exit));
@@ -221,7 +228,7 @@ mod tests {
         assert_eq!(desk.hear(&name, Output::Exited), Some(Request::Enter));
         assert!(is_done.try_recv().is_ok());
         assert_eq!(desk.hear(&name, Output::Entered { fence: fence(2) }), None);
-        assert_eq!(second_grant.try_recv().unwrap().fence, fence(2));
+        assert_eq!(second_grant.try_recv().unwrap().unwrap().fence, fence(2));
         assert_eq!(desk.release(&name, 2, None), Some(Request::Exit));
         assert_eq!(desk.hear(&name, Output::Exited), None);
         assert_eq!(desk.len(), (0, 0));
@@ -257,7 +264,7 @@ mod tests {
         assert!(second_grant.try_recv().is_err());
         assert_eq!(desk.hear(&name, Output::Exited), Some(Request::Enter));
         assert_eq!(desk.hear(&name, Output::Entered { fence: fence(2) }), None);
-        assert_eq!(second_grant.try_recv().unwrap().fence, fence(2));
+        assert_eq!(second_grant.try_recv().unwrap().unwrap().fence, fence(2));
     }
 
     #[test]
@@ -288,7 +295,7 @@ mod tests {
         let (first, mut grant) = waiter(1);
         desk.ask(&name, first);
         desk.hear(&name, Output::Entered { fence: fence(1) });
-        let granted = grant.try_recv().unwrap();
+        let granted = grant.try_recv().unwrap().unwrap();
         assert!(!*granted.lost.borrow());
         assert_eq!(desk.hear(&name, Output::Lost), None);
         assert!(*granted.lost.borrow());

@@ -26,10 +26,6 @@
 //! - Whatever comes from the network is checked before it is used; who does not belong here is refused, with a sentence
 //!   in the log of both.
 //!
-//! # What it does not do yet
-//! A node that has come back may wait in vain for a name that nobody has used since, with an algorithm in which
-//! somebody leads or votes. Names are never forgotten: their number is what a node's memory is for.
-//!
 //! [`Surviving`]: quorate_core::stack::Surviving
 
 mod alarm;

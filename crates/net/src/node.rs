@@ -22,7 +22,7 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::config::{Checked, Config, ConfigError};
-use crate::desk::{Desk, Granted, LONGEST_NAME, Refused, Ticket, Waiter};
+use crate::desk::{Desk, Granted, LONGEST_NAME, MOST_NAMES, Refused, Ticket, Waiter};
 use crate::driver::Driver;
 use crate::frame::Hello;
 use crate::link::{Link, Outbox};
@@ -33,8 +33,8 @@ use crate::tls::{Tls, TlsError};
 
 /// So many messages may wait for the process; who sends more has to wait.
 const INBOX: usize = 1024;
-/// Many resources may have something to say to another node at once.
-const LIMITS: Limits = Limits { in_flight: 1024, unacknowledged: 1 << 18 };
+/// All resources may have something to say to another node at once, when it is back.
+const LIMITS: Limits = Limits { in_flight: 1024, unacknowledged: 8 * MOST_NAMES, resources: 2 * MOST_NAMES };
 
 /// One process of a group. Clones are the same node; it stops when [`Node::stop`] is called, or the last clone and the
 /// last guard are gone.
@@ -174,9 +174,10 @@ impl Node {
         let granted = grant.await;
         let (name, ticket) = pending.asked.take().expect("it is taken once");
         match granted {
-            Ok(Granted { fence, lost }) => {
+            Ok(Ok(Granted { fence, lost })) => {
                 Ok(Some(Guard { node: self.clone(), name, ticket, fence, lost, is_released: false }))
             }
+            Ok(Err(refused)) => Err(refused),
             Err(_) if self.handle.commands.is_closed() => Err(Refused::Stopped),
             Err(_) => Ok(None),
         }

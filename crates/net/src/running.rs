@@ -14,7 +14,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{error, info, warn};
 
-use crate::desk::Desk;
+use crate::desk::{Desk, MOST_NAMES, Refused};
 use crate::driver::Driver;
 use crate::link::Outbox;
 use crate::listen::Arrived;
@@ -155,6 +155,12 @@ impl<M: Mutex> Running<M> {
     fn obey(&mut self, command: Command) -> Option<oneshot::Sender<()>> {
         match command {
             Command::Ask { name, waiter } => {
+                let resources = self.driver.process().resources();
+                if resources.len() >= MOST_NAMES && !resources.contains(&name) {
+                    // Who asked may not care any more.
+                    _ = waiter.granted.send(Err(Refused::TooManyNames));
+                    return None;
+                }
                 let request = self.desk.ask(&name, waiter);
                 self.ask(name, request);
             }

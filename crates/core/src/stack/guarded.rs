@@ -5,12 +5,17 @@
 //! if it was inside, and waits, if it was waiting. It begins another life, as one that [comes back](super::Rejoining),
 //! and takes part again when it trusts a majority.
 //!
-//! **Prevents** that two parts of a cut network go on, also when processes start at different times, and some wait for
-//! others in vain. **Does not prevent** that a majority takes one that lives and is inside for dead, before that one
-//! finds out that it is alone; nor, when a cut heals, that who hears of enough others again, and of one that is inside
-//! last, enters beside it. Only a resource that looks at fences tells them apart.
+//! Who trusts a majority does not give up another at once when it falls silent, but a *grace* later, as long as from
+//! one heartbeat to the next and there and back: whoever is cut off has found that out by then, and has left.
 //!
-//! **Costs** progress where no majority is left: of three, when two have crashed; of two, when one has.
+//! **Prevents** that two parts of a cut network go on, also when processes start at different times, and some wait for
+//! others in vain; and, where messages take no longer than they are thought to, that the larger part lets somebody in
+//! while one is still inside that it was cut off from. **Does not prevent** that a majority takes one that lives and is
+//! inside for dead while that one trusts a majority itself: where messages are slow or lost one way only, or only
+//! between some of them. Only a resource that looks at fences tells these apart.
+//!
+//! **Costs** progress where no majority is left: of three, when two have crashed; of two, when one has; and after each
+//! crash the grace.
 
 use alloc::vec::Vec;
 
@@ -18,7 +23,7 @@ use super::{Elected, Member, Rejoining, Reliable, Resources};
 use crate::election::Election;
 use crate::id::{Id, IdSet};
 use crate::mutex::Mutex;
-use crate::process::{Effects, Event, Notice, Process, keep, perform};
+use crate::process::{Effects, Event, Notice, Process, Ticks, keep, perform};
 use crate::setting::Setting;
 
 /// A process that takes part only while it trusts a majority, if the group is set up so.
@@ -37,14 +42,24 @@ struct Guard<P: Process> {
     saved: Option<P::Stable>,
     n: u32,
     suspected: IdSet,
+    /// Who of them is not given up yet.
+    pardoned: IdSet,
+    grace: Ticks,
     is_outnumbered: bool,
 }
 
-/// What a process waits for, in one of its lives.
+/// What is waited for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Timer<T> {
-    life: u64,
-    timer: T,
+pub enum Timer<T> {
+    /// Whether this one, which has fallen silent, is heard of after all: if not, it is given up.
+    Grace(Id),
+    /// What the process waits for, in one of its lives.
+    Process {
+        /// In which.
+        life: u64,
+        /// What for.
+        timer: T,
+    },
 }
 
 /// A process has at most this many lives within one of its own: lives are counted over both.
@@ -90,12 +105,15 @@ impl<P: Resigning> Resigning for Reliable<P> {
 impl<P: Resigning> Guarded<P> {
     /// A process before its first event.
     pub fn around(setting: &Setting, process: P) -> Self {
-        let is_on = setting.group.recovering.is_some_and(|recovering| recovering.guard);
-        let guard = is_on.then(|| Guard {
+        let bound = setting.group.delay_bound;
+        let recovering = setting.group.recovering.filter(|recovering| recovering.guard);
+        let guard = recovering.map(|recovering| Guard {
             unborn: process.clone(),
             saved: None,
             n: setting.n(),
             suspected: IdSet::new(),
+            pardoned: IdSet::new(),
+            grace: recovering.interval.saturating_add(2).saturating_mul(bound).saturating_add(1),
             is_outnumbered: false,
         });
         Guarded { process, life: 0, guard }
@@ -107,22 +125,39 @@ impl<P: Resigning> Guarded<P> {
     }
 
     fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
-        if let Some(guard) = &mut self.guard {
-            guard.suspected.insert(id);
-            if !guard.has_majority() && !guard.is_outnumbered {
-                guard.is_outnumbered = true;
-                return self.begin_again(effects);
+        let Some(guard) = &mut self.guard else {
+            return self.happen(Event::Notice(Notice::Suspect(id)), effects);
+        };
+        guard.suspected.insert(id);
+        if guard.is_outnumbered {
+            self.happen(Event::Notice(Notice::Suspect(id)), effects);
+        } else if guard.has_majority() {
+            guard.pardoned.insert(id);
+            effects.set_timer(Timer::Grace(id), guard.grace..=guard.grace);
+        } else {
+            guard.is_outnumbered = true;
+            for id in guard.pardoned.take().iter() {
+                effects.cancel_timer(Timer::Grace(id));
             }
+            self.begin_again(effects);
         }
-        self.happen(Event::Notice(Notice::Suspect(id)), effects);
     }
 
     fn trust(&mut self, id: Id, effects: &mut Effects<Self>) {
         if let Some(guard) = &mut self.guard {
             guard.suspected.remove(id);
             guard.is_outnumbered &= !guard.has_majority();
+            if guard.pardoned.remove(id) {
+                return effects.cancel_timer(Timer::Grace(id));
+            }
         }
         self.happen(Event::Notice(Notice::Trust(id)), effects);
+    }
+
+    fn give_up(&mut self, id: Id, effects: &mut Effects<Self>) {
+        if self.guard.as_mut().is_some_and(|guard| guard.pardoned.remove(id)) {
+            self.happen(Event::Notice(Notice::Suspect(id)), effects);
+        }
     }
 
     /// Ends a life, and begins another that knows who is suspected. It does not take part before a majority is trusted.
@@ -151,7 +186,7 @@ impl<P: Resigning> Guarded<P> {
         effects.adopt(
             &mut wanted,
             |message| message,
-            |timer| Timer { life, timer },
+            |timer| Timer::Process { life, timer },
             |effects, stable| {
                 if let Some(guard) = &mut self.guard {
                     keep(&mut guard.saved, stable.clone());
@@ -195,9 +230,13 @@ impl<P: Resigning> Process for Guarded<P> {
             Event::Notice(Notice::Trust(id)) => self.trust(id, effects),
             Event::Notice(Notice::Leader(id)) => self.happen(Event::Notice(Notice::Leader(id)), effects),
             Event::Receive { from, message } => self.happen(Event::Receive { from, message }, effects),
-            Event::Timeout(Timer { life, timer }) if life == self.life => self.happen(Event::Timeout(timer), effects),
-            // Of a life that is over.
-            Event::Timeout(_) => {}
+            Event::Timeout(Timer::Grace(id)) => self.give_up(id, effects),
+            Event::Timeout(Timer::Process { life, timer }) => {
+                // If not, it is of a life that is over.
+                if life == self.life {
+                    self.happen(Event::Timeout(timer), effects);
+                }
+            }
         }
     }
 }

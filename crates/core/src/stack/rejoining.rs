@@ -252,9 +252,10 @@ impl<M: Member> Rejoining<M> {
         if highest > Number::ZERO {
             self.happen(Event::Input(M::observing(highest)), effects);
         }
-        for id in dead.iter().chain(new.iter()) {
+        for id in dead.iter() {
             self.happen(Event::Notice(Notice::Suspect(id)), effects);
         }
+        // Not that they were dead: who is told of all others that they are would go on alone, were it for a moment.
         for id in new.iter() {
             self.happen(Event::Notice(Notice::Trust(id)), effects);
         }

@@ -196,6 +196,11 @@ impl<M: Mutex> Resources<M> {
         self.resources.len()
     }
 
+    /// Whether this is one of them.
+    pub fn contains(&self, resource: &Name) -> bool {
+        self.resources.contains_key(resource)
+    }
+
     /// Whether there is none.
     pub fn is_empty(&self) -> bool {
         self.resources.is_empty()
@@ -226,10 +231,10 @@ impl<M: Mutex> Resources<M> {
         if self.observed > Number::ZERO {
             self.step_of(resource, Event::Input(Request::Observe(self.observed)), effects);
         }
-        let told = |id| Event::Notice(Notice::Suspect(id));
-        for id in Vec::from_iter(self.dead.iter().chain(self.back.iter())) {
-            self.step_of(resource, told(id), effects);
+        for id in Vec::from_iter(self.dead.iter()) {
+            self.step_of(resource, Event::Notice(Notice::Suspect(id)), effects);
         }
+        // Not that they were dead: who is told of all others that they are would go on alone, were it for a moment.
         for id in Vec::from_iter(self.back.iter()) {
             self.step_of(resource, Event::Notice(Notice::Trust(id)), effects);
         }

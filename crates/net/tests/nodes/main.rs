@@ -153,6 +153,10 @@ async fn whoever_goes_is_done_without_and_joins_again() {
         nodes[0] = group.join(1).await.unwrap();
         assert_eq!(nodes[0].status().await.unwrap().incarnation, 2);
         contend(&nodes, "printer", 2, &resource).await;
+        // It is the first to ask for this one.
+        let fence = soon("nobody else knows of it", nodes[0].lock("scanner")).await.unwrap().fence();
+        let next = soon("now another does", nodes[1].lock("scanner")).await.unwrap().fence();
+        assert!(next > fence, "{}", entry.name);
         for node in &nodes {
             node.stop().await;
         }
@@ -288,4 +292,16 @@ async fn bad_settings_are_refused_with_a_sentence() {
     assert_eq!(node.lock("").await.unwrap_err(), Refused::Name);
     assert_eq!(node.lock(&"x".repeat(513)).await.unwrap_err(), Refused::Name);
     drop(node.lock(&"x".repeat(512)).await.unwrap());
+}
+
+/// Whoever uses another name for everything it does is told so, before memory runs out.
+#[tokio::test]
+async fn there_are_names_for_many_things_but_not_for_everything() {
+    let node = Group::new(1, |config| config.algorithm("central")).join(1).await.unwrap();
+    let use_one = async |name: usize| node.lock(&name.to_string()).await.map(drop);
+    for name in 0..1 << 17 {
+        use_one(name).await.unwrap();
+    }
+    assert_eq!(use_one(1 << 17).await, Err(Refused::TooManyNames));
+    use_one(5).await.unwrap();
 }
