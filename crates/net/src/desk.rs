@@ -24,7 +24,9 @@ pub enum Refused {
     #[error("a name has 1 to {LONGEST_NAME} bytes")]
     Name,
     /// There are so many names already that nobody may ask for another.
-    #[error("there are {MOST_NAMES} names, and no more may be used: names are kept, so use few of them again and again")]
+    #[error(
+        "there are {MOST_NAMES} names, and no more may be used: names are kept, so use few of them again and again"
+    )]
     TooManyNames,
     /// The turn was taken away before.
     #[error("the turn was taken away before it was released")]

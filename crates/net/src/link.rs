@@ -3,21 +3,26 @@
 //! Each node sends on the connections that it has opened, and listens on those that others have: so either side may be
 //! there first. What is to be sent waits in a buffer of bounded length; what does not fit, or has nobody to go to, is
 //! dropped, for [`Reliable`](quorate_core::stack::Reliable) sends again whatever matters.
+//!
+//! Who flushes the buffer writes it to the socket itself, as far as that takes it: to wake the link's own task for each
+//! message costs more than the message. What the socket does not take at once, and everything that is encrypted, the
+//! task writes.
 
 use std::io;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::BytesMut;
+use bytes::{Buf, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use quorate_core::id::Id;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
+use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::codec::{Framed, FramedRead, LengthDelimitedCodec};
+use tokio_util::codec::{Framed, FramedRead};
 use tracing::{debug, info, warn};
 
 use crate::frame::{self, Frame, Hello, LONGEST_HELLO, Pong, Verdict};
@@ -41,7 +46,7 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 /// What is to be sent to another member, and what is known of the way there.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    waiting: Mutex<BytesMut>,
+    waiting: Mutex<Waiting>,
     /// Whether something was added since the last flush.
     is_touched: AtomicBool,
     filled: Notify,
@@ -54,11 +59,39 @@ pub(crate) struct Outbox {
     round_trip: AtomicU64,
 }
 
+/// What is to be sent.
+#[derive(Debug, Default)]
+struct Waiting {
+    bytes: BytesMut,
+    /// Where whoever flushes may write it to.
+    socket: Option<Arc<OwnedWriteHalf>>,
+}
+
+impl Waiting {
+    /// Writes as much as the socket takes at once. Is anything left?
+    fn write_at_once(&mut self) -> io::Result<bool> {
+        while let Some(socket) = &self.socket
+            && !self.bytes.is_empty()
+        {
+            match socket.try_write(&self.bytes) {
+                Ok(written) => self.bytes.advance(written),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(!self.bytes.is_empty())
+    }
+}
+
 impl Outbox {
+    fn waiting(&self) -> MutexGuard<'_, Waiting> {
+        self.waiting.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// Adds a message. Nobody is woken before [`Outbox::flush`].
     pub(crate) fn push<M: Serialize>(&self, message: &M) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        if waiting.len() > MOST_WAITING || !frame::append(&Frame::Message(message), &mut waiting) {
+        let bytes = &mut self.waiting().bytes;
+        if bytes.len() > MOST_WAITING || !frame::append(&Frame::Message(message), bytes) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
         self.is_touched.store(true, Ordering::Relaxed);
@@ -66,14 +99,15 @@ impl Outbox {
 
     /// Lets what was added be sent.
     pub(crate) fn flush(&self) {
-        if self.is_touched.swap(false, Ordering::Relaxed) {
+        // If the connection is broken, its task finds out.
+        if self.is_touched.swap(false, Ordering::Relaxed) && self.waiting().write_at_once().unwrap_or(true) {
             self.filled.notify_one();
         }
     }
 
     /// Whether all that was added has been sent, or has nobody to go to.
     pub(crate) fn is_empty(&self) -> bool {
-        !self.is_connected() || self.waiting.lock().unwrap_or_else(PoisonError::into_inner).is_empty()
+        !self.is_connected() || self.waiting().bytes.is_empty()
     }
 
     /// The other has connected, in a new life: it is worth trying at once.
@@ -82,13 +116,12 @@ impl Outbox {
     }
 
     fn ping(&self, number: u64) {
-        let mut waiting = self.waiting.lock().unwrap_or_else(PoisonError::into_inner);
-        frame::append(&Frame::<()>::Ping(number), &mut waiting);
+        frame::append(&Frame::<()>::Ping(number), &mut self.waiting().bytes);
         self.filled.notify_one();
     }
 
     fn take(&self) -> BytesMut {
-        std::mem::take(&mut *self.waiting.lock().unwrap_or_else(PoisonError::into_inner))
+        std::mem::take(&mut self.waiting().bytes)
     }
 
     pub(crate) fn is_connected(&self) -> bool {
@@ -130,13 +163,13 @@ impl Link {
         let mut last_failure = String::new();
         loop {
             match timeout(OPENING, self.open()).await.unwrap_or_else(|_| Err("it does not answer".into())) {
-                Ok(stream) => {
+                Ok(opened) => {
                     info!(node = %self.hello.from, peer = %to, %address, "connected");
                     last_failure = String::new();
                     outbox.connections.fetch_add(1, Ordering::Relaxed);
                     outbox.is_connected.store(true, Ordering::Relaxed);
                     let since = Instant::now();
-                    let ended = outbox.send_over(stream, self.tolerance).await;
+                    let ended = outbox.send_over(opened, self.tolerance).await;
                     if since.elapsed() > LATE {
                         pause = SOON;
                     }
@@ -163,21 +196,30 @@ impl Link {
         }
     }
 
-    async fn open(&self) -> Result<Framed<Box<dyn Stream>, LengthDelimitedCodec>, String> {
+    async fn open(&self) -> Result<Opened, String> {
         let broken = |error: io::Error| error.to_string();
         let socket = TcpStream::connect(&self.address).await.map_err(broken)?;
         socket.set_nodelay(true).map_err(broken)?;
-        let mut stream: Box<dyn Stream> = match &self.tls {
-            Some(tls) => Box::new(tls.connect(self.to, socket).await.map_err(broken)?),
-            None => Box::new(socket),
-        };
+        match &self.tls {
+            Some(tls) => {
+                let stream = tls.connect(self.to, socket).await.map_err(broken)?;
+                self.introduce(stream).await.map(|stream| Opened::Secret(Box::new(stream)))
+            }
+            None => self.introduce(socket).await.map(Opened::Plain),
+        }
+    }
+
+    /// Says who speaks, and hears whether it may.
+    async fn introduce<S: Stream>(&self, mut stream: S) -> Result<S, String> {
+        let broken = |error: io::Error| error.to_string();
         frame::write_preface(&mut stream).await.map_err(broken)?;
         let mut framed = Framed::new(stream, frame::codec(LONGEST_HELLO));
         framed.send(frame::encode(&self.hello)).await.map_err(broken)?;
         frame::read_preface(framed.get_mut()).await?;
         let answer = framed.next().await.ok_or("it hung up")?.map_err(broken)?;
         match frame::decode(&answer) {
-            Some(Verdict::Welcome) => Ok(framed),
+            // It says nothing more before it is asked.
+            Some(Verdict::Welcome) => Ok(framed.into_inner()),
             // Its words, not ours.
             Some(Verdict::Refused { why }) => Err(format!("it refuses to talk: {}", why.escape_debug())),
             None => Err("it does not speak this protocol".into()),
@@ -185,16 +227,56 @@ impl Link {
     }
 }
 
+/// A connection on which the other listens.
+enum Opened {
+    Plain(TcpStream),
+    Secret(Box<dyn Stream>),
+}
+
 impl Outbox {
     /// Sends whatever comes, until the connection breaks. Returns why.
-    async fn send_over(&self, stream: Framed<Box<dyn Stream>, LengthDelimitedCodec>, tolerance: Duration) -> String {
-        let (receiving, sending) = tokio::io::split(stream.into_inner());
+    async fn send_over(&self, opened: Opened, tolerance: Duration) -> String {
         // The last question, if it is not answered yet.
         let asked = Mutex::new(None);
-        tokio::select! {
-            ended = self.write(sending) => ended,
-            ended = self.read(receiving, &asked) => ended,
-            ended = self.measure(&asked, tolerance) => ended,
+        match opened {
+            Opened::Plain(socket) => {
+                let (receiving, sending) = socket.into_split();
+                let sending = Arc::new(sending);
+                self.waiting().socket = Some(Arc::clone(&sending));
+                let ended = tokio::select! {
+                    ended = self.write_what_is_left(&sending) => ended,
+                    ended = self.read(receiving, &asked) => ended,
+                    ended = self.measure(&asked, tolerance) => ended,
+                };
+                *self.waiting() = Waiting::default();
+                ended
+            }
+            Opened::Secret(stream) => {
+                let (receiving, sending) = tokio::io::split(stream);
+                tokio::select! {
+                    ended = self.write(sending) => ended,
+                    ended = self.read(receiving, &asked) => ended,
+                    ended = self.measure(&asked, tolerance) => ended,
+                }
+            }
+        }
+    }
+
+    /// Writes what the socket did not take when it was flushed.
+    async fn write_what_is_left(&self, socket: &OwnedWriteHalf) -> String {
+        loop {
+            let written = self.waiting().write_at_once();
+            let is_ready = match written {
+                Ok(false) => {
+                    self.filled.notified().await;
+                    continue;
+                }
+                Ok(true) => socket.writable().await,
+                Err(error) => Err(error),
+            };
+            if let Err(error) = is_ready {
+                return error.to_string();
+            }
         }
     }
 

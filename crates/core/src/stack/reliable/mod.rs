@@ -24,9 +24,8 @@
 //! answer could have come. That can let two inside, as any false suspicion can. Numbers of sessions are only compared: who lies
 //! about its own harms itself.
 //!
-//! **Costs** an acknowledgement a message, unless one goes the other way that carries it, or it came early and is
-//! acknowledged with the one that was missing; and whatever is sent again. Where nothing is to be acknowledged, nothing
-//! is sent, and no timer is armed.
+//! **Costs** an acknowledgement for what is not answered within half a delay, as an answer carries it, and whatever is
+//! sent again. Where nothing is to be acknowledged, nothing is sent, and no timer is armed.
 
 #[cfg(test)]
 mod tests;
@@ -40,15 +39,16 @@ use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::id::Id;
 use crate::mutex::Mutex;
-use crate::process::{self, Effect, EffectOf, Effects, Event, Notice, Process, Ticks, perform};
+use crate::process::{self, Effect, Effects, Event, Notice, Process, Ticks, perform};
 use crate::setting::Setting;
 
 /// A process whose messages arrive once and in order.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Reliable<P: Process> {
     me: Id,
-    /// How long to wait for an acknowledgement.
+    /// How long to wait for an acknowledgement, and how long until one is sent without an answer that carries it.
     patience: Ticks,
+    pause: Ticks,
     limits: Limits,
     process: P,
     links: BTreeMap<Id, Link<P::Message>>,
@@ -111,6 +111,8 @@ struct Link<M> {
     expected: u64,
     /// What has arrived too early, by its number.
     early: BTreeMap<u64, M>,
+    /// How many have arrived since an acknowledgement was sent.
+    owed: usize,
 }
 
 /// What processes say.
@@ -142,6 +144,8 @@ impl<M: process::Message> process::Message for Message<M> {
 pub enum Timer<T> {
     /// An acknowledgement of this one: without any by then, everything is sent again.
     Acknowledgement(Id),
+    /// Something to say to this one, that acknowledges what it has said. If there is nothing by then, that is done alone.
+    Answer(Id),
     /// What the algorithm waits for.
     Algorithm(T),
 }
@@ -165,10 +169,13 @@ impl<P: Process> Reliable<P> {
             first: 0,
             expected: 0,
             early: BTreeMap::new(),
+            owed: 0,
         };
-        let patience = setting.group.delay_bound.saturating_mul(2).saturating_add(1);
+        let bound = setting.group.delay_bound;
+        let pause = bound / 2;
+        let patience = bound.saturating_mul(2).saturating_add(pause).saturating_add(1);
         let links = setting.me.others(setting.n()).map(|other| (other, link(other))).collect();
-        Reliable { me: setting.me, patience, limits, process, links }
+        Reliable { me: setting.me, patience, pause, limits, process, links }
     }
 
     /// The process itself.
@@ -274,19 +281,31 @@ impl<P: Process> Reliable<P> {
                 // One before it is missing, and will come again. The acknowledgement of that one is this one's, too.
                 return;
             }
+            let (session, owed_before) = (link.mine, link.owed);
             while link.early.contains_key(&link.expected) {
                 link.expected += 1;
+                link.owed += 1;
             }
-            let since = effects.len();
             while let Some(message) = self.links.get_mut(&from).and_then(Link::next) {
                 self.happen(Event::Receive { from, message }, effects);
             }
-            // Any answer has acknowledged all of them; a new session, of which it is told, has ended this one.
-            if effects.as_slice()[since..].iter().any(|effect| speaks_to::<P>(effect, from)) {
+            // If it was answered, or told of a new session, which has ended this one, nothing is owed any more.
+            let Some(link) = self.links.get(&from).filter(|link| link.owed > 0 && link.mine == session) else { return };
+            if 2 * link.owed <= self.limits.in_flight {
+                if owed_before == 0 {
+                    effects.set_timer(Timer::Answer(from), self.pause..=self.pause);
+                }
                 return;
             }
         }
+        // It was said again, as it was not acknowledged; or the other has to wait before it may say more.
         self.speak(from, effects);
+    }
+
+    fn acknowledge(&mut self, to: Id, effects: &mut Effects<Self>) {
+        if self.links.get(&to).is_some_and(|link| link.owed > 0) {
+            self.speak(to, effects);
+        }
     }
 
     fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
@@ -365,8 +384,11 @@ impl<P: Process> Reliable<P> {
     }
 
     /// Sends what may be on its way, without the first `skipped` of it, which are.
-    fn transmit(&self, to: Id, skipped: usize, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get(&to) else { return };
+    fn transmit(&mut self, to: Id, skipped: usize, effects: &mut Effects<Self>) {
+        let Some(link) = self.links.get_mut(&to) else { return };
+        if link.unacknowledged.len().min(self.limits.in_flight) > skipped && core::mem::take(&mut link.owed) > 0 {
+            effects.cancel_timer(Timer::Answer(to));
+        }
         let numbered = (link.first..).zip(&link.unacknowledged);
         for (number, message) in numbered.take(self.limits.in_flight).skip(skipped) {
             effects.send(to, link.say(Some((number, message.clone()))));
@@ -384,7 +406,10 @@ impl<P: Process> Reliable<P> {
 
     /// Says what there is to say without a message of the algorithm.
     fn speak(&mut self, to: Id, effects: &mut Effects<Self>) {
-        if let Some(link) = self.links.get(&to) {
+        if let Some(link) = self.links.get_mut(&to) {
+            if core::mem::take(&mut link.owed) > 0 {
+                effects.cancel_timer(Timer::Answer(to));
+            }
             effects.send(to, link.say(None));
         }
     }
@@ -443,6 +468,7 @@ impl<P: Process> Process for Reliable<P> {
             Event::Notice(Notice::Leader(id)) => self.happen(Event::Notice(Notice::Leader(id)), effects),
             Event::Receive { from, message } => self.on_message(from, message, effects),
             Event::Timeout(Timer::Acknowledgement(of)) => self.send_again(of, effects),
+            Event::Timeout(Timer::Answer(to)) => self.acknowledge(to, effects),
             Event::Timeout(Timer::Algorithm(timer)) => self.happen(Event::Timeout(timer), effects),
         }
     }
@@ -467,7 +493,7 @@ impl<M: Clone> Link<M> {
     fn forget(&mut self) {
         self.unacknowledged.clear();
         self.early.clear();
-        (self.first, self.expected) = (0, 0);
+        (self.first, self.expected, self.owed) = (0, 0, 0);
     }
 
     fn in_flight(&self, limits: Limits) -> usize {
@@ -484,8 +510,4 @@ impl<M: Clone> Link<M> {
         let (from, to, asks) = (self.mine, self.theirs, !self.is_established);
         Message { from, to, asks, acknowledged: self.expected, content }
     }
-}
-
-fn speaks_to<P: Process>(effect: &EffectOf<Reliable<P>>, other: Id) -> bool {
-    matches!(effect, Effect::Send { to, .. } if *to == other)
 }

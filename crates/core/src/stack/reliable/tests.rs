@@ -106,6 +106,12 @@ fn settle(one: &mut Channel, other: &mut Channel, mut said: Vec<Said>) {
     }
 }
 
+/// Nobody has had anything to say: what has arrived is acknowledged alone.
+fn acknowledge(channel: &mut Channel) -> Vec<Said> {
+    let other = channel.process.other;
+    effects(channel, Event::Timeout(Timer::Answer(other))).0
+}
+
 fn timeout(channel: &mut Channel) -> (Vec<Said>, Option<bool>) {
     let other = channel.process.other;
     effects(channel, Event::Timeout(Timer::Acknowledgement(other)))
@@ -189,7 +195,8 @@ fn no_more_is_on_its_way_than_may_be_and_what_waits_follows() {
     assert_eq!(numbers(&said), [1, 2, 3, 4]);
     assert!(timeout(&mut one).0.len() <= LIMITS.in_flight);
     hear(&mut other, &said[1]);
-    let answer = hear(&mut other, &said[0]).remove(0);
+    assert_eq!(hear(&mut other, &said[0]), []);
+    let answer = acknowledge(&mut other).remove(0);
     assert_eq!(numbers(&hear(&mut one, &answer)), [5, 6]);
     assert_eq!(hear(&mut one, &answer), [], "once");
 }
@@ -286,7 +293,13 @@ fn an_idle_pair_arms_no_timer_and_says_nothing() {
     let (mut one, mut other) = (talker(1), talker(2));
     let (said, is_armed) = effects(&mut one, Event::Input(2));
     assert_eq!(is_armed, Some(true));
-    let answers: Vec<Said> = said.iter().flat_map(|message| hear(&mut other, message)).collect();
+    let mut answers = Vec::new();
+    for message in &said {
+        let event = received(&other, message);
+        assert_eq!(effects(&mut other, event), (Vec::new(), Some(true)), "an answer could carry it");
+        answers.extend(acknowledge(&mut other));
+        assert_eq!(acknowledge(&mut other), [], "nothing is owed any more");
+    }
     let event = received(&one, &answers[0]);
     assert_eq!(effects(&mut one, event).1, Some(true), "another one is on its way");
     let event = received(&one, &answers[1]);
@@ -295,6 +308,23 @@ fn an_idle_pair_arms_no_timer_and_says_nothing() {
     assert_eq!(effects(&mut one, event), (Vec::new(), None), "what says nothing new has no effect");
     assert_ne!(timeout(&mut one).1, Some(true));
     assert_eq!((timeout(&mut one).0, timeout(&mut other).0), (Vec::new(), Vec::new()));
+}
+
+/// What is said in time carries the acknowledgement, and who has heard much is not waited for.
+#[test]
+fn an_answer_acknowledges_and_so_does_who_has_heard_half_of_what_may_be_on_its_way() {
+    let (mut one, mut other) = (talker(1), talker(2));
+    let said = say(&mut one, 4);
+    assert_eq!(hear(&mut other, &said[0]), []);
+    let answer = effects(&mut other, Event::Input(1));
+    assert_eq!((answer.0[0].acknowledged, numbers(&answer.0)), (1, vec![1]));
+    assert_eq!(acknowledge(&mut other), []);
+    assert_eq!(hear(&mut other, &said[1]), []);
+    let event = received(&other, &said[2]);
+    assert_eq!(effects(&mut other, event), (Vec::new(), None), "the timer is armed, and is not armed anew");
+    let alone = hear(&mut other, &said[3]);
+    assert_eq!((alone[0].acknowledged, alone[0].content), (4, None), "three of four");
+    assert_eq!(acknowledge(&mut other), []);
 }
 
 #[test]
@@ -314,7 +344,8 @@ fn who_comes_back_and_has_nothing_to_say_arms_no_timer_once_it_is_known() {
 fn what_was_not_sent_cannot_be_acknowledged() {
     let (mut one, mut other) = (talker(1), talker(2));
     let said = say(&mut one, 5);
-    let answer = hear(&mut other, &said[0]).remove(0);
+    hear(&mut other, &said[0]);
+    let answer = acknowledge(&mut other).remove(0);
     for acknowledged in [5, 6, u64::MAX] {
         let lie = Message { acknowledged, ..answer.clone() };
         assert!(unexpected(&mut one, &lie).is_some(), "{acknowledged}");
