@@ -15,6 +15,7 @@
 //! | [`stack`] | processes around processes |
 //! | [`catalog`] | the one list of algorithms, with assumptions, promises and published costs as data |
 //! | [`trace`] | what happened, at whom: the records that every driver emits |
+//! | [`journal`] | how nodes write them down, with vector clocks |
 
 #![no_std]
 
@@ -25,6 +26,7 @@ pub mod clock;
 pub mod detector;
 pub mod election;
 pub mod id;
+pub mod journal;
 pub mod mutex;
 pub mod process;
 pub mod setting;

@@ -2,7 +2,9 @@
 //!
 //! For the laboratory, whose applications ask for one thing only. So what is simulated is what runs on a network.
 
-use super::{Detected, Elected, Guarded, Limits, Member, Name, Rejoining, Reliable, Request, Resources, resources};
+use super::{
+    Detected, Elected, Guarded, Limits, Member, Name, Rejoining, Reliable, Request, Resources, Traced, resources, traced,
+};
 use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::election::Chosen;
@@ -12,24 +14,25 @@ use crate::setting::Setting;
 
 /// Everything that an algorithm `M` needs to serve any number of resources, to survive crashes, and to tell who leads,
 /// on a network that loses, repeats and reorders messages.
-pub type Surviving<M> = Detected<Guarded<Reliable<Rejoining<Elected<Chosen, Resources<M>>>>>>;
+pub type Surviving<M> = Detected<Guarded<Reliable<Traced<Rejoining<Elected<Chosen, Resources<M>>>>>>>;
 
 impl<M: Mutex> Surviving<M> {
     /// A process before its first event.
     pub fn new(setting: &Setting) -> Self {
-        Surviving::within(Limits::default(), setting)
+        Surviving::within(Limits::default(), setting, false)
     }
 
-    /// The same, with these limits to what is on its way to another.
-    pub fn within(limits: Limits, setting: &Setting) -> Self {
+    /// The same, with these limits to what is on its way to another; and whether what happens is [recorded](Traced).
+    pub fn within(limits: Limits, setting: &Setting, is_recording: bool) -> Self {
         let election = Elected::beside(setting, Resources::within(limits.resources, setting));
-        let reliable = Reliable::within(limits, setting, Rejoining::around(setting, election));
+        let traced = Traced::around(setting, Rejoining::around(setting, election)).recording(is_recording);
+        let reliable = Reliable::within(limits, setting, traced);
         Detected::around(setting, Guarded::around(setting, reliable))
     }
 
     /// All resources.
     pub fn resources(&self) -> &Resources<M> {
-        self.process().process().process().algorithm().algorithm()
+        self.process().process().process().process().algorithm().algorithm()
     }
 }
 
@@ -84,8 +87,8 @@ impl<M: Mutex> Process for Alone<M> {
             |timer| timer,
             |effects, stable| effects.save(stable),
             |effects, output| match output {
-                resources::Output::Of(_, output) => effects.output(output),
-                resources::Output::Leader(_) => {}
+                traced::Output::Told(resources::Output::Of(_, output)) => effects.output(output),
+                traced::Output::Told(resources::Output::Leader(_)) | traced::Output::Happened(_) => {}
             },
         );
     }

@@ -7,6 +7,7 @@ mod guarded;
 mod rejoining;
 mod reliable;
 pub mod resources;
+pub mod traced;
 mod withdrawable;
 
 use crate::clock::Number;
@@ -20,6 +21,7 @@ pub use guarded::{Guarded, Resigned, Resigning};
 pub use rejoining::Rejoining;
 pub use reliable::{Limits, Reliable};
 pub use resources::{Name, Resources};
+pub use traced::Traced;
 pub use withdrawable::{Request, Withdrawable};
 
 /// What those around a process have to know of it: a mutual exclusion algorithm, or [many of them](Resources).
