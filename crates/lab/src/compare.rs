@@ -16,6 +16,7 @@ use std::collections::BTreeMap;
 use quorate_core::catalog::{ENTRIES, Entry, Family, Formula, Measure, Property, Published, Size, Values};
 use quorate_core::id::Id;
 use quorate_core::process::Ticks;
+use quorate_core::setting::Options;
 use serde::Serialize;
 
 use crate::application::{ClientPlan, Workload};
@@ -124,6 +125,37 @@ pub fn compare(
         }
     }
     Ok(rows)
+}
+
+/// The rows of one run of `n`, of which this was measured: what, how much, and whether it is in the unit of what is
+/// published.
+pub(crate) fn of_run(
+    entry: &'static Entry,
+    n: u32,
+    options: &Options,
+    measured: &[(Measure, Option<f64>, bool)],
+) -> Vec<Row> {
+    let options = options.iter().map(|(key, value)| (key.to_string(), value.to_string())).collect();
+    let group = Experiment { n, options, ..Experiment::default() }.group(entry);
+    let k = group.map_or(f64::NAN, |group| group.voting_sets.of(Id::new(n)).len() as f64);
+    let size = Size { n: f64::from(n), root_n: f64::from(n).sqrt(), k };
+    let mut rows = Vec::new();
+    for &(measure, value, is_comparable) in measured {
+        let values = value.map(|value| (measure, Value { value, tolerance: EXACT }));
+        let measured = [(n, size, Measured::from_iter(values))];
+        let published: Vec<_> = entry.published.iter().filter(|published| published.measure == measure).collect();
+        if published.is_empty() {
+            rows.push(row(entry, measure, None, &measured));
+        }
+        for published in published {
+            let mut row = row(entry, measure, Some(published), &measured);
+            if !is_comparable {
+                row.cells = vec![Cell { n, published: None, published_most: None, measured: value, differs: false }];
+            }
+            rows.push(row);
+        }
+    }
+    rows
 }
 
 type Measured = BTreeMap<Measure, Value>;

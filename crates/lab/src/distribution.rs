@@ -61,6 +61,18 @@ impl Distribution {
         }
     }
 
+    /// Adds all measurements of another collection; to three digits, if there are many.
+    pub fn add_all(&mut self, other: &Distribution) {
+        match &other.shape {
+            Shape::Exact(values) => values.iter().for_each(|(&value, &times)| self.add_many(value, times)),
+            Shape::Rounded(histogram) => {
+                for step in histogram.iter_recorded() {
+                    self.add_many(step.value_iterated_to(), step.count_since_last_iteration());
+                }
+            }
+        }
+    }
+
     /// How many measurements there are.
     pub fn count(&self) -> u64 {
         self.count

@@ -9,6 +9,7 @@
 //! | [`explore`] | every run: a proof for a small group, or the shortest run that breaks a property |
 //! | [`world`], [`network`], [`application`] | the processes; the channels between them; what their applications do |
 //! | [`property`] | what is demanded of a run, one small automaton each |
+//! | [`judge`] | traces of real nodes, judged by the same properties |
 //! | [`linearize`] | whether a history of calls could have happened one at a time |
 //! | [`observer`], [`cost`], [`distribution`] | who watches a run; what it costs; how that is summed up |
 //! | [`claims`] | what the literature claims, judged |
@@ -35,6 +36,7 @@ pub mod distribution;
 pub mod exercise;
 pub mod experiment;
 pub mod explore;
+pub mod judge;
 pub mod linearize;
 pub mod network;
 pub mod observer;

@@ -2,11 +2,12 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use quorate_core::catalog::{self, Entry, Family, UnknownAlgorithm};
 use quorate_core::election::Kind;
 use quorate_core::id::Id;
+use quorate_core::journal::{self, Header};
 use quorate_core::setting::{Group, Options, Recovering, SettingError, Timing};
 use thiserror::Error;
 
@@ -30,6 +31,8 @@ pub struct Config {
     pub(crate) is_insecure: bool,
     pub(crate) listen: Option<String>,
     pub(crate) is_forgotten: bool,
+    pub(crate) trace: Option<PathBuf>,
+    pub(crate) is_textbook: bool,
 }
 
 /// One of the group.
@@ -63,7 +66,7 @@ pub enum ConfigError {
     #[error("{0} is no mutual exclusion algorithm")]
     NotMutex(&'static str),
     /// It does not survive crashes, and on a network there are crashes.
-    #[error("{0} does not recover from crashes, so that it is not run on a network: it is there to be looked at")]
+    #[error("{0} does not recover from crashes, so that it is not run on a network, unless it is to be looked at (`textbook`)")]
     DoesNotRecover(&'static str),
     /// It would never be silent.
     #[error("{0} with rest=no would send messages for every resource all the time: leave that out, its tokens rest")]
@@ -118,6 +121,8 @@ impl Config {
             is_insecure: false,
             listen: None,
             is_forgotten: false,
+            trace: None,
+            is_textbook: false,
         }
     }
 
@@ -210,6 +215,22 @@ impl Config {
         self
     }
 
+    /// Write what happens into this file, for `quorate judge`; added to what is in it. A disk that is full or slow
+    /// leaves a gap in the file, and does the node no harm. Give every node a file of its own, and trace all of them.
+    #[must_use]
+    pub fn trace(mut self, file: impl Into<PathBuf>) -> Config {
+        self.trace = Some(file.into());
+        self
+    }
+
+    /// Also an algorithm that does not recover from crashes, to be looked at as its paper has it: a crash may stop
+    /// everybody, and `maekawa` may stop by itself.
+    #[must_use]
+    pub fn textbook(mut self) -> Config {
+        self.is_textbook = true;
+        self
+    }
+
     pub(crate) fn data_directory(&self) -> PathBuf {
         self.data.clone().unwrap_or_else(|| format!("quorate-node-{}", self.id).into())
     }
@@ -225,7 +246,7 @@ impl Config {
         if entry.family != Family::Mutex {
             return Err(ConfigError::NotMutex(entry.name));
         }
-        if entry.recovery.is_none() {
+        if entry.recovery.is_none() && !self.is_textbook {
             return Err(ConfigError::DoesNotRecover(entry.name));
         }
         let given = self.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
@@ -251,6 +272,26 @@ impl Config {
             self.delay,
         );
         Ok(Checked { me: Id::new(self.id), entry, group, program, terms })
+    }
+
+    /// What the trace of a life begins with.
+    pub(crate) fn header(&self, checked: &Checked, incarnation: u64) -> Header {
+        let options = checked.group.options.iter().map(|(key, value)| (key.to_string(), value.to_string()));
+        Header {
+            version: journal::VERSION,
+            cluster: self.cluster.clone(),
+            process: checked.me,
+            incarnation,
+            n: checked.group.n,
+            algorithm: checked.entry.name.into(),
+            options: options.collect(),
+            election: self.election.name().into(),
+            guard: self.is_guarded,
+            delay: ticks(self.delay),
+            beat: ticks(self.beat),
+            tolerance: ticks(self.tolerance),
+            started: SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).map_or(0, ticks),
+        }
     }
 
     fn check_members(&self) -> Result<(), ConfigError> {

@@ -39,6 +39,7 @@ mod node;
 mod running;
 mod store;
 mod tls;
+mod tracer;
 
 pub use quorate_core::clock::{Fence, Number};
 pub use quorate_core::election::Kind as ElectionKind;

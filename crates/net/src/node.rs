@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
+use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex as Lock};
 use std::time::{Duration, SystemTime};
@@ -30,6 +31,7 @@ use crate::listen::Listener;
 use crate::running::Running;
 use crate::store::{Store, StoreError};
 use crate::tls::{Tls, TlsError};
+use crate::tracer::Tracer;
 
 /// So many messages may wait for the process; who sends more has to wait.
 const INBOX: usize = 1024;
@@ -69,6 +71,14 @@ pub enum JoinError {
     Listen {
         /// Where.
         address: String,
+        /// Why not.
+        error: io::Error,
+    },
+    /// Its trace cannot be written.
+    #[error("cannot write the trace {}: {error}", path.display())]
+    Trace {
+        /// Where to.
+        path: PathBuf,
         /// Why not.
         error: io::Error,
     },
@@ -112,6 +122,8 @@ pub struct NodeStatus {
     pub unexpected: u64,
     /// How often it has waited for its disk.
     pub syncs: u64,
+    /// How many records are missing in its trace, if it writes one.
+    pub trace_lost: Option<u64>,
 }
 
 /// What a node knows of another.
@@ -365,7 +377,8 @@ impl Visitor for Joining<'_> {
     type Output = Result<Joined, JoinError>;
 
     fn mutex<M: Mutex>(self) -> Result<Joined, JoinError> {
-        let Joining { config, checked: Checked { me, group, program, terms, .. }, tls, socket } = self;
+        let Joining { config, checked, tls, socket } = self;
+        let Checked { me, group, program, terms, .. } = checked;
         let owner = format!("node {me} of {:?}, which runs {program}", config.cluster);
         let after = if config.is_forgotten { seconds_of_the_clock() } else { 0 };
         let store = Store::open(&config.data_directory(), &owner, after)?;
@@ -398,7 +411,12 @@ impl Visitor for Joining<'_> {
         tasks.spawn(listener.run(socket));
 
         let incarnation = store.life();
-        let process = Surviving::<M>::within(LIMITS, &Setting::new(*me, group));
+        let tracer = config.trace.as_ref().map(|path| {
+            let begun = Tracer::begin(path, &config.header(checked, incarnation));
+            begun.map_err(|error| JoinError::Trace { path: path.clone(), error })
+        });
+        let tracer = tracer.transpose()?;
+        let process = Surviving::<M>::within(LIMITS, &Setting::new(*me, group), tracer.is_some());
         let driver = Driver::new(*me, process, store, outboxes, u64::from_ne_bytes(seed));
         let (commands, commanded) = mpsc::unbounded_channel();
         let (leader, leadership) = watch::channel(None);
@@ -413,6 +431,7 @@ impl Visitor for Joining<'_> {
             is_guarded: config.is_guarded,
             patience: config.tolerance.saturating_sub(config.beat).max(config.beat),
             tasks,
+            tracer,
         };
         tokio::spawn(running.run(commanded, arriving));
         Ok((commands, leadership))

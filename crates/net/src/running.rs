@@ -8,7 +8,7 @@ use quorate_core::id::Id;
 use quorate_core::mutex::Mutex;
 use quorate_core::process::{Event, Notice, Process};
 use quorate_core::stack::resources::{Input, Output};
-use quorate_core::stack::{Member as _, Name, Request, Surviving};
+use quorate_core::stack::{Member as _, Name, Request, Surviving, traced};
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -19,6 +19,7 @@ use crate::driver::Driver;
 use crate::link::Outbox;
 use crate::listen::Arrived;
 use crate::node::{Command, NodeStatus, PeerStatus};
+use crate::tracer::Tracer;
 
 /// So many events are dealt with at a time, before anything is sent.
 const BATCH: usize = 256;
@@ -39,6 +40,7 @@ pub(crate) struct Running<M: Mutex> {
     pub(crate) patience: Duration,
     /// They end with this.
     pub(crate) tasks: JoinSet<()>,
+    pub(crate) tracer: Option<Tracer>,
 }
 
 pub(crate) type MessageOf<M> = <Surviving<M> as Process>::Message;
@@ -123,19 +125,31 @@ impl<M: Mutex> Running<M> {
             _ = timeout(FAREWELL, is_said).await;
         }
         self.tasks.shutdown().await;
+        if let Some(tracer) = self.tracer {
+            tracer.end().await;
+        }
     }
 
     /// Carries out what is wanted, until nothing more is.
     async fn settle(&mut self) -> io::Result<()> {
         loop {
+            let happened_at = self.tracer.as_ref().map(Tracer::now);
             let outputs = self.driver.settle().await?;
             if outputs.is_empty() {
                 break;
             }
             for output in outputs {
-                if let Output::Of(name, output) = output {
-                    let request = self.desk.hear(&name, output);
-                    self.ask(name, request);
+                match output {
+                    traced::Output::Told(Output::Of(name, output)) => {
+                        let request = self.desk.hear(&name, output);
+                        self.ask(name, request);
+                    }
+                    traced::Output::Told(Output::Leader(_)) => {}
+                    traced::Output::Happened(happening) => {
+                        if let (Some(tracer), Some(at)) = (&mut self.tracer, happened_at) {
+                            tracer.record(at, *happening);
+                        }
+                    }
                 }
             }
         }
@@ -204,6 +218,7 @@ impl<M: Mutex> Running<M> {
             sent: counts.sent,
             unexpected: counts.unexpected,
             syncs: counts.syncs,
+            trace_lost: self.tracer.as_ref().map(Tracer::lost),
         }
     }
 }

@@ -1,0 +1,234 @@
+//! The traces of all nodes as one: in an order in which everything comes after its past, and otherwise by the nodes'
+//! clocks.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
+
+use quorate_core::id::Id;
+use quorate_core::journal::{Entry, Header, Moment, Past};
+use quorate_core::trace::{Record, What};
+
+use super::read::{Life, TraceError};
+
+/// Something that happened, in its place among all that happened.
+#[derive(Clone, Debug)]
+pub struct Event {
+    /// The record; its time is in microseconds since 1970, by the clock of its machine.
+    pub record: Record,
+    /// Which resource it is about.
+    pub resource: Option<String>,
+    /// All that happened before it, also what its process knew in former lives.
+    pub past: Past,
+    /// In which life of the node: the place in [`Merged::lives`].
+    pub life: usize,
+    /// Its place in that life.
+    pub place: usize,
+}
+
+impl Event {
+    /// When it happened, as its process counts.
+    pub fn moment(&self) -> Moment {
+        self.past.of(self.record.process)
+    }
+
+    /// Whether something happened before this.
+    pub fn is_after(&self, process: Id, moment: Moment) -> bool {
+        self.past.of(process) >= moment
+    }
+}
+
+/// All that happened, as far as it was written down.
+#[derive(Clone, Debug)]
+pub struct Merged {
+    /// The lives, in order of the nodes and of their lives, without what happened in them.
+    pub lives: Vec<Life>,
+    /// In an order in which everything comes after its past.
+    pub events: Vec<Event>,
+    /// What is known at the end of each life.
+    pub last: Vec<Past>,
+}
+
+/// What one node did, and how far it has been put in its place.
+struct Source {
+    entries: Vec<Queued>,
+    next: usize,
+}
+
+struct Queued {
+    entry: Entry,
+    wall: u64,
+    line: u32,
+    life: usize,
+    place: usize,
+    /// It was not written down: a life ended.
+    is_end: bool,
+}
+
+impl Queued {
+    /// Who knows of this moment comes later. Nobody knows of an end, but by what comes after it.
+    fn moment(&self) -> Moment {
+        let Moment(life, count) = self.entry.moment();
+        Moment(life, if self.is_end { u64::MAX } else { count })
+    }
+}
+
+/// Puts lives together. `patience` is how long after the last word of a node that wrote no end another one's word shows
+/// that it is dead.
+pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> {
+    lives.sort_by_key(|life| (life.header.process, life.header.incarnation));
+    check_together(&lives)?;
+    let mut sources: BTreeMap<Id, Source> = BTreeMap::new();
+    let latest = lives.iter().map(end_of).max().unwrap_or(0);
+    let processes: Vec<Id> = lives.iter().map(|life| life.header.process).collect();
+    for (index, life) in lives.iter_mut().enumerate() {
+        let source =
+            sources.entry(life.header.process).or_insert_with(|| Source { entries: Vec::new(), next: 0 });
+        let is_followed = processes.get(index + 1) == Some(&life.header.process);
+        let is_dead = is_followed || life.ended.is_none() && latest.saturating_sub(end_of(life)) > patience;
+        let started = life.header.started;
+        for (place, (line, entry)) in std::mem::take(&mut life.entries).into_iter().enumerate() {
+            let wall = started + entry.record.at;
+            source.entries.push(Queued { entry, wall, line, life: index, place, is_end: false });
+        }
+        let last = source.entries.last().filter(|last| last.life == index && is_dead);
+        if let Some(last) = last {
+            let record = Record { what: What::Crashed, ..last.entry.record.clone() };
+            let entry = Entry { record, resource: None, past: last.entry.past.clone(), sender_life: None };
+            let (wall, line, place) = (last.wall, last.line, last.place + 1);
+            source.entries.push(Queued { entry, wall, line, life: index, place, is_end: true });
+        }
+    }
+    let events = in_order(&mut sources, &lives)?;
+    let mut last: Vec<Past> = lives.iter().map(|life| Past::new(life.header.n)).collect();
+    for event in &events {
+        last[event.life].clone_from(&event.past);
+    }
+    Ok(Merged { lives, events, last })
+}
+
+/// The last that is known of a life, in microseconds since 1970.
+fn end_of(life: &Life) -> u64 {
+    let last = life.entries.last().map_or(0, |(_, entry)| entry.record.at);
+    life.header.started.saturating_add(life.ended.unwrap_or(0).max(last))
+}
+
+/// All lives have to be of one group, each once.
+fn check_together(lives: &[Life]) -> Result<(), TraceError> {
+    let error = |life: &Life, why| Err(TraceError { file: life.file.clone(), line: 1, why });
+    for pair in lives.windows(2) {
+        let (a, b) = (&pair[0], &pair[1]);
+        let terms = |header: &Header| {
+            let Header { cluster, n, algorithm, options, election, guard, .. } = header;
+            format!("{algorithm} {options:?} among {n} of {cluster:?}, {election} elections, guard: {guard}")
+        };
+        if terms(&a.header) != terms(&b.header) {
+            return error(b, format!("it is of {}, and {} of {}", terms(&b.header), a.file, terms(&a.header)));
+        }
+        if (a.header.process, a.header.incarnation) == (b.header.process, b.header.incarnation) {
+            let (process, incarnation) = (b.header.process, b.header.incarnation);
+            return error(b, format!("life {incarnation} of {process} is in {} as well: give each once", a.file));
+        }
+    }
+    Ok(())
+}
+
+fn in_order(sources: &mut BTreeMap<Id, Source>, lives: &[Life]) -> Result<Vec<Event>, TraceError> {
+    let ids: Vec<Id> = sources.keys().copied().collect();
+    let mut ready = BinaryHeap::new();
+    let mut waiting: BTreeMap<Id, Vec<Id>> = BTreeMap::new();
+    let mut considered = ids.clone();
+    let mut knowledge = Knowledge::new(sources);
+    let mut events = Vec::new();
+    loop {
+        for id in std::mem::take(&mut considered) {
+            let Some(front) = sources[&id].entries.get(sources[&id].next) else { continue };
+            match blocker(sources, id, &front.entry.past) {
+                None => ready.push(Reverse((front.wall, id))),
+                Some(other) => waiting.entry(other).or_default().push(id),
+            }
+        }
+        let Some(Reverse((_, id))) = ready.pop() else { break };
+        let Some(source) = sources.get_mut(&id) else { break };
+        let queued = &mut source.entries[source.next];
+        source.next += 1;
+        events.push(knowledge.place(queued));
+        considered = waiting.remove(&id).unwrap_or_default();
+        considered.push(id);
+    }
+    match sources.values().find_map(|source| source.entries.get(source.next)) {
+        None => Ok(events),
+        Some(stuck) => Err(TraceError {
+            file: lives[stuck.life].file.clone(),
+            line: stuck.line as usize,
+            why: "it comes after something that comes after it: the clocks of these traces contradict each other".into(),
+        }),
+    }
+}
+
+/// Who has not got as far as this past says.
+fn blocker(sources: &BTreeMap<Id, Source>, me: Id, past: &Past) -> Option<Id> {
+    let blocks = |&(&id, source): &(&Id, &Source)| {
+        id != me && source.entries.get(source.next).is_some_and(|front| front.moment() <= past.of(id))
+    };
+    sources.iter().find(blocks).map(|(&id, _)| id)
+}
+
+/// What nodes knew in former lives: a clock begins anew with each, but what has happened has happened.
+struct Knowledge {
+    /// Whether anybody had a life before.
+    is_needed: bool,
+    known: BTreeMap<Id, Past>,
+    carried: HashMap<(Id, Moment), Past>,
+}
+
+impl Knowledge {
+    fn new(sources: &BTreeMap<Id, Source>) -> Knowledge {
+        let lives = |source: &Source| {
+            let first = source.entries.first().map(|queued| queued.entry.moment().0);
+            source.entries.iter().any(|queued| Some(queued.entry.moment().0) != first)
+        };
+        Knowledge { is_needed: sources.values().any(lives), known: BTreeMap::new(), carried: HashMap::new() }
+    }
+
+    fn place(&mut self, queued: &mut Queued) -> Event {
+        let Entry { record, resource, past, sender_life } = &mut queued.entry;
+        let (mut past, me) = (std::mem::take(past), record.process);
+        if self.is_needed {
+            let moment = past.of(me);
+            if let Some(known) = self.known.get(&me) {
+                past.merge(known);
+            }
+            match (&record.what, *sender_life) {
+                (What::Received { from, sequence, .. }, Some(life)) => {
+                    if let Some(carried) = self.carried.remove(&(*from, Moment(life, *sequence))) {
+                        past.merge(&carried);
+                    }
+                }
+                (What::Sent { .. }, _) => _ = self.carried.insert((me, moment), past.clone()),
+                (_, _) => {}
+            }
+            self.known.insert(me, past.clone());
+        }
+        let record = Record { at: queued.wall, process: me, what: unique(&record.what, past.of(me), *sender_life) };
+        let resource = resource.as_ref().map(|name| name.as_str().to_string());
+        Event { record, resource, past, life: queued.life, place: queued.place }
+    }
+}
+
+/// The same, where the name of a message tells in which life it was sent.
+fn unique(what: &What, moment: Moment, sender_life: Option<u64>) -> What {
+    let name = |life: u64, count: u64| {
+        // Far apart for two lives, so that no two messages of a process have the same name.
+        life.wrapping_mul(0x9e37_79b9_7f4a_7c15).wrapping_add(count)
+    };
+    match what {
+        What::Sent { to, label, .. } => {
+            What::Sent { to: *to, sequence: name(moment.0, moment.1), label: label.clone() }
+        }
+        What::Received { from, sequence, label } => {
+            let sequence = name(sender_life.unwrap_or(0), *sequence);
+            What::Received { from: *from, sequence, label: label.clone() }
+        }
+        other => other.clone(),
+    }
+}
