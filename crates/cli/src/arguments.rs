@@ -50,6 +50,8 @@ pub(crate) enum Command {
     Scenarios(scenarios::Arguments),
     /// All algorithms side by side: published costs beside measured ones
     Compare(Compare),
+    /// Judge the traces of real nodes by the same properties as the laboratory's runs
+    Judge(Judge),
     /// The catalogue: assumptions, promises, costs, options, papers
     Algorithms(Algorithms),
     /// Who asks whom in algorithms that vote, and whether the published conditions hold
@@ -180,6 +182,23 @@ pub(crate) struct VotingSetsArguments {
     /// Row and column of a grid, a finite projective plane, or the smallest we can construct
     #[arg(long, value_name = "grid|plane|best", default_value = "grid", value_parser = parse::sets)]
     pub(crate) kind: SetsKind,
+}
+
+/// Judge the traces of real nodes by the same properties as the laboratory's runs.
+///
+/// Give the traces of all nodes of a group, with all their lives. They are put together by their vector clocks: two turns
+/// are taken to have overlapped unless a chain of messages leads from the end of one to the beginning of the other,
+/// whatever the machines' clocks say. What is missing is named; what was not broken is then not decided.
+#[derive(Args, Debug)]
+pub(crate) struct Judge {
+    /// What nodes have written with --trace
+    #[arg(required = true)]
+    pub(crate) file: Vec<PathBuf>,
+
+    /// How long somebody has to have waited at the end before that is held against the algorithm, as in 10s; by default
+    /// five times as long as the nodes tolerate silence
+    #[arg(long, value_name = "DURATION", value_parser = parse::duration)]
+    pub(crate) patience: Option<u64>,
 }
 
 /// Majority voting's chance of letting two in when coordinators forget their votes.

@@ -31,6 +31,7 @@ fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
         Command::Replay(arguments) => replay::run_named(&arguments, terminal),
         Command::Scenarios(arguments) => scenarios::run(&arguments, terminal),
         Command::Compare(compare) => command::compare::run(&compare, terminal),
+        Command::Judge(judge) => command::judge::run(&judge, terminal),
         Command::Algorithms(algorithms) => command::algorithms::run(&algorithms, terminal),
         Command::VotingSets(sets) => command::voting_sets::run(&sets, terminal),
         Command::Violation(violation) => command::violation::run(&violation, terminal),

@@ -97,6 +97,11 @@ impl<P: Process> Driver<P> {
         }
     }
 
+    /// Adds something to what the application is told, after all that has happened so far.
+    pub(crate) fn tell(&mut self, output: P::Output) {
+        self.wanted.push(Effect::Output(output));
+    }
+
     /// When the next timer is due.
     pub(crate) fn next_alarm(&self) -> Option<Instant> {
         self.alarms.next()

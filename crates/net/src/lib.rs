@@ -33,6 +33,8 @@ mod config;
 mod desk;
 mod driver;
 mod frame;
+#[cfg(feature = "hostile")]
+pub mod hostile;
 mod link;
 mod listen;
 mod node;

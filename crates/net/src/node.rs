@@ -93,6 +93,7 @@ pub(crate) enum Command {
     Cancel { name: Name, ticket: Ticket },
     Release { name: Name, ticket: Ticket, done: Option<oneshot::Sender<()>> },
     Lead,
+    Wrote { name: Name, fence: Fence, accepted: bool },
     Observe(Number),
     Stamp(oneshot::Sender<Number>),
     Status(oneshot::Sender<NodeStatus>),
@@ -300,6 +301,14 @@ impl Guard {
     /// What to show to the resource: larger than that of every earlier turn.
     pub fn fence(&self) -> Fence {
         self.fence
+    }
+
+    /// Notes in the node's [trace](Config::trace), if it writes one, that the resource was shown this fence and has
+    /// taken it, or not: so that the trace tells of the resource, too.
+    pub fn wrote(&self, accepted: bool) {
+        let (name, fence) = (self.name.clone(), self.fence);
+        // A node that has stopped writes nothing.
+        _ = self.node.command(Command::Wrote { name, fence, accepted });
     }
 
     /// Whether the turn was taken away.

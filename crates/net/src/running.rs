@@ -5,10 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use quorate_core::id::Id;
+use quorate_core::journal::Happening;
 use quorate_core::mutex::Mutex;
 use quorate_core::process::{Event, Notice, Process};
 use quorate_core::stack::resources::{Input, Output};
 use quorate_core::stack::{Member as _, Name, Request, Surviving, traced};
+use quorate_core::trace::What;
 use tokio::sync::{mpsc, oneshot, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
@@ -185,6 +187,13 @@ impl<M: Mutex> Running<M> {
             Command::Release { name, ticket, done } => {
                 let request = self.desk.release(&name, ticket, done);
                 self.ask(name, request);
+            }
+            Command::Wrote { name, fence, accepted } => {
+                if let Some(past) = self.driver.process().past().filter(|_| self.tracer.is_some()).cloned() {
+                    let what = What::Wrote { fence, accepted };
+                    let happening = Happening { what, resource: Some(name), past, sender_life: None };
+                    self.driver.tell(traced::Output::Happened(Box::new(happening)));
+                }
             }
             Command::Lead => self.driver.happen(Event::Input(Input::Lead)),
             Command::Observe(stamp) => self.driver.happen(Event::Input(Input::Observe(stamp))),

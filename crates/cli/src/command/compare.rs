@@ -40,7 +40,8 @@ pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-fn section(title: &str, unit: &str, rows: &[Row]) -> String {
+/// A table of rows, under a title.
+pub(crate) fn section(title: &str, unit: &str, rows: &[Row]) -> String {
     if rows.is_empty() {
         return String::new();
     }

@@ -5,6 +5,7 @@ pub(crate) mod claims;
 pub(crate) mod compare;
 pub(crate) mod definitions;
 pub(crate) mod exercise;
+pub(crate) mod judge;
 pub(crate) mod service;
 pub(crate) mod violation;
 pub(crate) mod voting_sets;

@@ -3,11 +3,13 @@
 //! For the laboratory, whose applications ask for one thing only. So what is simulated is what runs on a network.
 
 use super::{
-    Detected, Elected, Guarded, Limits, Member, Name, Rejoining, Reliable, Request, Resources, Traced, resources, traced,
+    Detected, Elected, Guarded, Limits, Member, Name, Rejoining, Reliable, Request, Resources, Traced, resources,
+    traced,
 };
 use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::election::Chosen;
+use crate::journal::Past;
 use crate::mutex::{Input, Mutex, Output};
 use crate::process::{Effects, Event, Process, perform};
 use crate::setting::Setting;
@@ -28,6 +30,11 @@ impl<M: Mutex> Surviving<M> {
         let traced = Traced::around(setting, Rejoining::around(setting, election)).recording(is_recording);
         let reliable = Reliable::within(limits, setting, traced);
         Detected::around(setting, Guarded::around(setting, reliable))
+    }
+
+    /// All that has happened before, if it is known.
+    pub fn past(&self) -> Option<&Past> {
+        self.process().process().process().past()
     }
 
     /// All resources.

@@ -147,6 +147,11 @@ impl<P: Process> Traced<P> {
         &self.process
     }
 
+    /// All that has happened before, if it is known.
+    pub fn past(&self) -> Option<&Past> {
+        self.past.as_deref()
+    }
+
     fn begin(&mut self) -> &mut Past {
         self.past.get_or_insert_with(|| {
             let mut past = Past::new(self.n);
@@ -384,11 +389,10 @@ mod tests {
         assert_eq!(started, vec![]);
         let effects = effects_of(1, &mut first, ask(Request::Enter));
         let happened = records(&effects);
-        assert_eq!(happened.iter().map(|one| one.past.of(Id::new(1))).collect::<Vec<_>>(), [
-            Moment(1, 1),
-            Moment(1, 2),
-            Moment(1, 3)
-        ]);
+        assert_eq!(
+            happened.iter().map(|one| one.past.of(Id::new(1))).collect::<Vec<_>>(),
+            [Moment(1, 1), Moment(1, 2), Moment(1, 3)]
+        );
         assert_eq!(happened[0].what, What::Wanted);
         assert!(happened.iter().all(|one| one.resource == Some(Name::new("printer"))));
         // The second records nothing, and hands on what it has heard.

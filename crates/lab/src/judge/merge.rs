@@ -81,8 +81,7 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
     let latest = lives.iter().map(end_of).max().unwrap_or(0);
     let processes: Vec<Id> = lives.iter().map(|life| life.header.process).collect();
     for (index, life) in lives.iter_mut().enumerate() {
-        let source =
-            sources.entry(life.header.process).or_insert_with(|| Source { entries: Vec::new(), next: 0 });
+        let source = sources.entry(life.header.process).or_insert_with(|| Source { entries: Vec::new(), next: 0 });
         let is_followed = processes.get(index + 1) == Some(&life.header.process);
         let is_dead = is_followed || life.ended.is_none() && latest.saturating_sub(end_of(life)) > patience;
         let started = life.header.started;
@@ -160,7 +159,8 @@ fn in_order(sources: &mut BTreeMap<Id, Source>, lives: &[Life]) -> Result<Vec<Ev
         Some(stuck) => Err(TraceError {
             file: lives[stuck.life].file.clone(),
             line: stuck.line as usize,
-            why: "it comes after something that comes after it: the clocks of these traces contradict each other".into(),
+            why: "it comes after something that comes after it: the clocks of these traces contradict each other"
+                .into(),
         }),
     }
 }

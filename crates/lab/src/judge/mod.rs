@@ -23,6 +23,7 @@
 
 mod bill;
 mod causal;
+pub mod hostile;
 mod merge;
 mod read;
 
@@ -249,7 +250,10 @@ fn missing(header: &Header, lives: &[Life]) -> Vec<String> {
     for pair in lives.windows(2) {
         let (a, b) = (&pair[0].header, &pair[1].header);
         if a.process == b.process && b.incarnation - a.incarnation > 1 {
-            missing.push(format!("there is no trace of {} between its lives {} and {}", a.process, a.incarnation, b.incarnation));
+            missing.push(format!(
+                "there is no trace of {} between its lives {} and {}",
+                a.process, a.incarnation, b.incarnation
+            ));
         }
     }
     for life in lives.iter().filter(|life| life.lost() > 0) {
@@ -298,14 +302,19 @@ impl Judgement {
     /// What is said of a property in all resources: the worst, and of which.
     pub fn worst(&self, property: Property) -> Option<(&ResourceJudgement, &Finding)> {
         let of_all = self.resources.iter().flat_map(|resource| {
-            resource.findings.iter().filter(|(about, _)| *about == property).map(move |(_, finding)| (resource, finding))
+            resource
+                .findings
+                .iter()
+                .filter(|(about, _)| *about == property)
+                .map(move |(_, finding)| (resource, finding))
         });
         of_all.reduce(|a, b| if badness(b.1) > badness(a.1) { b } else { a })
     }
 
     /// All properties that were judged, with what is said of each.
     pub fn findings(&self) -> Vec<(Property, &ResourceJudgement, &Finding)> {
-        let worst = |&property: &Property| self.worst(property).map(|(resource, finding)| (property, resource, finding));
+        let worst =
+            |&property: &Property| self.worst(property).map(|(resource, finding)| (property, resource, finding));
         JUDGED.iter().filter_map(worst).collect()
     }
 

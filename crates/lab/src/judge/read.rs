@@ -68,7 +68,8 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Vec<Life>, TraceError> {
                 }
                 match parsed {
                     Ok(line_read) => {
-                        let life = lives.last_mut().ok_or_else(|| error(line, "it does not begin with a header".into()));
+                        let life =
+                            lives.last_mut().ok_or_else(|| error(line, "it does not begin with a header".into()));
                         life?.add(line, line_read).map_err(|why| error(line, why))?;
                     }
                     Err(why) => torn = Some((line, why)),
