@@ -28,7 +28,7 @@ pub struct Event {
 impl Event {
     /// When it happened, as its process counts.
     pub fn moment(&self) -> Moment {
-        self.past.of(self.record.process)
+        counted(&self.record.what, self.past.of(self.record.process))
     }
 
     /// Whether something happened before this.
@@ -67,8 +67,17 @@ struct Queued {
 impl Queued {
     /// Who knows of this moment comes later. Nobody knows of an end, but by what comes after it.
     fn moment(&self) -> Moment {
-        let Moment(life, count) = self.entry.moment();
+        let Moment(life, count) = counted(&self.entry.record.what, self.entry.moment());
         Moment(life, if self.is_end { u64::MAX } else { count })
+    }
+}
+
+/// The moment by which others know of something. What an application notes has no moment of its own: others know of it
+/// when they know of what comes next.
+fn counted(what: &What, moment: Moment) -> Moment {
+    match what {
+        What::Read { .. } | What::Wrote { .. } => Moment(moment.0, moment.1.saturating_add(1)),
+        _ => moment,
     }
 }
 

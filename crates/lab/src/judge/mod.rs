@@ -262,15 +262,19 @@ fn missing(header: &Header, lives: &[Life]) -> Vec<String> {
     missing
 }
 
-/// Who took somebody for dead that lived, if anybody did: that one knew of it later, in the same life.
+/// Who took somebody for dead that lived, if anybody did: that one knew of it later, in the same life. The life is that
+/// of which was heard last; if nothing was, one that had begun by then, as the clocks say.
 fn mistaken(merged: &Merged) -> Option<(Id, Id)> {
-    let incarnation = |Moment(life, _): Moment| life.saturating_sub(1) >> 32;
     merged.events.iter().find_map(|event| {
         let What::Told { of, alive: false } = event.record.what else { return None };
-        let me = event.record.process;
-        let meant = incarnation(event.past.of(of)) + 1;
+        let (me, heard) = (event.record.process, event.past.of(of));
+        let is_meant = |header: &Header| match heard {
+            Moment::NEVER => header.started <= event.record.at,
+            // A node numbers its lives within an incarnation, too.
+            Moment(life, _) => header.incarnation == (life.saturating_sub(1) >> 32) + 1,
+        };
         let lived = merged.lives.iter().zip(&merged.last).any(|(life, last)| {
-            life.header.process == of && life.header.incarnation == meant && last.of(me) >= event.moment()
+            life.header.process == of && is_meant(&life.header) && last.of(me) >= event.moment()
         });
         lived.then_some((me, of))
     })
