@@ -54,10 +54,9 @@ fn what_is_wrong_decides_the_exit_code() {
     });
     let (code, said) = text(&judge(&fence, &[]));
     assert!(code == 10 && said.contains("fencing           violated"), "{code} {said}");
-    let inside = changed("inside", |second| second.lines().filter(|line| !line.contains("\"leaving\"")).fold(
-        String::new(),
-        |text, line| text + line + "\n",
-    ));
+    let inside = changed("inside", |second| {
+        second.lines().filter(|line| !line.contains("\"leaving\"")).fold(String::new(), |text, line| text + line + "\n")
+    });
     let (code, said) = text(&judge(&inside, &[]));
     assert!(code == 10 && said.contains("mutual-exclusion  violated"), "{code} {said}");
     let (code, said) = text(&judge(&traces()[..2], &[]));

@@ -57,11 +57,7 @@ impl Bill {
                     }
                     inside.insert(me);
                 }
-                What::Leaving => {
-                    if inside.remove(&me) {
-                        left = Some(at);
-                    }
-                }
+                What::Leaving if inside.remove(&me) => left = Some(at),
                 What::Withdrew | What::Crashed => {
                     asked.remove(&me);
                     inside.remove(&me);

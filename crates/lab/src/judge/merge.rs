@@ -141,10 +141,9 @@ fn check_together(lives: &[Life]) -> Result<(), TraceError> {
 }
 
 fn in_order(sources: &mut BTreeMap<Id, Source>, lives: &[Life]) -> Result<Vec<Event>, TraceError> {
-    let ids: Vec<Id> = sources.keys().copied().collect();
     let mut ready = BinaryHeap::new();
     let mut waiting: BTreeMap<Id, Vec<Id>> = BTreeMap::new();
-    let mut considered = ids.clone();
+    let mut considered: Vec<Id> = sources.keys().copied().collect();
     let mut knowledge = Knowledge::new(sources);
     let mut events = Vec::new();
     loop {

@@ -273,9 +273,10 @@ fn mistaken(merged: &Merged) -> Option<(Id, Id)> {
             // A node numbers its lives within an incarnation, too.
             Moment(life, _) => header.incarnation == (life.saturating_sub(1) >> 32) + 1,
         };
-        let lived = merged.lives.iter().zip(&merged.last).any(|(life, last)| {
-            life.header.process == of && is_meant(&life.header) && last.of(me) >= event.moment()
-        });
+        let lived =
+            merged.lives.iter().zip(&merged.last).any(|(life, last)| {
+                life.header.process == of && is_meant(&life.header) && last.of(me) >= event.moment()
+            });
         lived.then_some((me, of))
     })
 }
