@@ -272,10 +272,18 @@ fn three_messages_two_losses_a_second_arrival_and_a_return() {
 #[test]
 fn limits_are_kept_and_who_exceeds_them_begins_anew() {
     fn roomy(setting: &Setting) -> Reliable<Numbers> {
-        Reliable::within(Limits { in_flight: 1, unacknowledged: 3 }, setting, Numbers::new(setting))
+        Reliable::within(
+            Limits { in_flight: 1, unacknowledged: 3, ..Limits::default() },
+            setting,
+            Numbers::new(setting),
+        )
     }
     fn narrow(setting: &Setting) -> Reliable<Numbers> {
-        Reliable::within(Limits { in_flight: 1, unacknowledged: 2 }, setting, Numbers::new(setting))
+        Reliable::within(
+            Limits { in_flight: 1, unacknowledged: 2, ..Limits::default() },
+            setting,
+            Numbers::new(setting),
+        )
     }
     for create in [roomy, narrow] {
         let bounds = Bounds { crashes: 0, restarts: 0, losses: 1, ..bad() };
