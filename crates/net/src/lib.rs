@@ -50,5 +50,5 @@ pub use quorate_core::id::Id;
 pub use config::{Config, ConfigError, Member};
 pub use desk::Refused;
 pub use node::{Guard, JoinError, Leadership, Node, NodeStatus, PeerStatus};
-pub use store::StoreError;
+pub use store::{StoreError, has_data};
 pub use tls::{TlsError, TlsFiles, member_name};

@@ -28,7 +28,7 @@ use crate::driver::Driver;
 use crate::frame::Hello;
 use crate::link::{Link, Outbox};
 use crate::listen::Listener;
-use crate::running::Running;
+use crate::running::{Peer, Running};
 use crate::store::{Store, StoreError};
 use crate::tls::{Tls, TlsError};
 use crate::tracer::Tracer;
@@ -125,6 +125,8 @@ pub struct NodeStatus {
     pub syncs: u64,
     /// How many records are missing in its trace, if it writes one.
     pub trace_lost: Option<u64>,
+    /// How often it has come to know another leader.
+    pub elections: u64,
 }
 
 /// What a node knows of another.
@@ -138,6 +140,8 @@ pub struct PeerStatus {
     pub is_connected: bool,
     /// Whether it is taken for dead.
     pub is_suspected: bool,
+    /// How often it was.
+    pub suspicions: u64,
     /// How long there and back, when it was measured last.
     pub round_trip: Option<Duration>,
     /// How often a connection was opened.
@@ -170,6 +174,11 @@ impl Node {
     /// Where it listens.
     pub fn address(&self) -> std::net::SocketAddr {
         self.handle.address
+    }
+
+    /// As long as it takes until all who are asked could answer, by and large: so long does [`Node::try_lock`] wait.
+    pub fn patience(&self) -> Duration {
+        self.handle.patience
     }
 
     /// Waits for its turn. Who drops this before it is done withdraws, and nothing is left of it.
@@ -410,7 +419,7 @@ impl Visitor for Joining<'_> {
             let hello = Hello { to: member.id, ..hello.clone() };
             let (address, tls, tolerance) = (member.address.clone(), tls.clone(), config.tolerance);
             tasks.spawn(Link { to, address, hello, tls, outbox: Arc::clone(&outbox), tolerance }.run());
-            peers.push((to, member.address.clone(), Arc::clone(&outbox)));
+            peers.push(Peer::new(to, member.address.clone(), Arc::clone(&outbox)));
             outboxes.insert(to, outbox);
         }
         let silence = 2 * config.beat + config.delay;
@@ -436,6 +445,7 @@ impl Visitor for Joining<'_> {
             driver,
             desk: Desk::default(),
             leader,
+            elections: 0,
             peers,
             is_guarded: config.is_guarded,
             patience: config.tolerance.saturating_sub(config.beat).max(config.beat),

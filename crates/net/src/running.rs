@@ -36,13 +36,31 @@ pub(crate) struct Running<M: Mutex> {
     pub(crate) driver: Driver<Surviving<M>>,
     pub(crate) desk: Desk,
     pub(crate) leader: watch::Sender<Option<Id>>,
-    pub(crate) peers: Vec<(Id, String, Arc<Outbox>)>,
+    /// How often another leader was known.
+    pub(crate) elections: u64,
+    pub(crate) peers: Vec<Peer>,
     pub(crate) is_guarded: bool,
     /// Who is silent for so much longer than it should be is given up.
     pub(crate) patience: Duration,
     /// They end with this.
     pub(crate) tasks: JoinSet<()>,
     pub(crate) tracer: Option<Tracer>,
+}
+
+/// Another member.
+pub(crate) struct Peer {
+    id: Id,
+    address: String,
+    outbox: Arc<Outbox>,
+    /// Whether it was taken for dead when that was looked at last, and how often it has been.
+    is_suspected: bool,
+    suspicions: u64,
+}
+
+impl Peer {
+    pub(crate) fn new(id: Id, address: String, outbox: Arc<Outbox>) -> Peer {
+        Peer { id, address, outbox, is_suspected: false, suspicions: 0 }
+    }
 }
 
 pub(crate) type MessageOf<M> = <Surviving<M> as Process>::Message;
@@ -105,7 +123,7 @@ impl<M: Mutex> Running<M> {
         let late = self.driver.next_alarm().map_or(Duration::ZERO, |due| due.elapsed());
         if self.is_guarded && late >= self.patience {
             warn!(node = %self.me, ?late, "was not awake, and may have been taken for dead: it begins again");
-            let peers: Vec<_> = self.peers.iter().map(|(id, ..)| *id).collect();
+            let peers: Vec<_> = self.peers.iter().map(|peer| peer.id).collect();
             for &id in &peers {
                 self.driver.happen(Event::Notice(Notice::Suspect(id)));
             }
@@ -119,7 +137,7 @@ impl<M: Mutex> Running<M> {
     async fn farewell(mut self) {
         if self.settle().await.is_ok() {
             let is_said = async {
-                while !self.peers.iter().all(|(_, _, outbox)| outbox.is_empty()) {
+                while !self.peers.iter().all(|peer| peer.outbox.is_empty()) {
                     sleep(Duration::from_millis(1)).await;
                 }
             };
@@ -157,7 +175,12 @@ impl<M: Mutex> Running<M> {
         }
         self.driver.flush();
         let leader = self.driver.process().resources().leader();
-        self.leader.send_if_modified(|known| std::mem::replace(known, leader) != leader);
+        let is_news = self.leader.send_if_modified(|known| std::mem::replace(known, leader) != leader);
+        self.elections += u64::from(is_news && leader.is_some());
+        for peer in &mut self.peers {
+            let was_suspected = std::mem::replace(&mut peer.is_suspected, self.driver.process().suspects(peer.id));
+            peer.suspicions += u64::from(peer.is_suspected && !was_suspected);
+        }
         Ok(())
     }
 
@@ -206,11 +229,12 @@ impl<M: Mutex> Running<M> {
 
     fn status(&self) -> NodeStatus {
         let process = self.driver.process();
-        let peers = self.peers.iter().map(|(id, address, outbox)| PeerStatus {
+        let peers = self.peers.iter().map(|Peer { id, address, outbox, is_suspected, suspicions }| PeerStatus {
             id: *id,
             address: address.clone(),
             is_connected: outbox.is_connected(),
-            is_suspected: process.suspects(*id),
+            is_suspected: *is_suspected,
+            suspicions: *suspicions,
             round_trip: outbox.round_trip(),
             connections: outbox.connections(),
             dropped: outbox.dropped(),
@@ -228,6 +252,7 @@ impl<M: Mutex> Running<M> {
             unexpected: counts.unexpected,
             syncs: counts.syncs,
             trace_lost: self.tracer.as_ref().map(Tracer::lost),
+            elections: self.elections,
         }
     }
 }

@@ -21,6 +21,11 @@ const HEAD: usize = 12;
 const FILE: &str = "state";
 const LOCK: &str = "lock";
 
+/// Whether a node has kept something in this directory.
+pub fn has_data(directory: &Path) -> bool {
+    directory.join(FILE).exists()
+}
+
 /// Why a directory cannot be used.
 #[derive(Debug, Error)]
 pub enum StoreError {

@@ -1,6 +1,7 @@
 //! What the service needs of whoever brings commands into one order and makes that order durable.
 //!
-//! One node or a cluster behind one trait: the service above knows neither logs nor terms.
+//! One node or a cluster behind one trait: the service above knows neither logs nor turns. There are two: [`raft`]
+//! replicates the commands, and [`peer`] has each node apply those of its own clients, and lets nobody in out of turn.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -9,8 +10,8 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use tokio::sync::watch;
 
-use crate::machine::{Command, Event, Machine, Moment, Response};
-use crate::raft::Status;
+use crate::machine::{Command, Event, Fence, Machine, Moment, Response};
+use crate::{peer, raft};
 
 /// A node's number within its cluster.
 pub type NodeId = u64;
@@ -42,6 +43,9 @@ pub enum Unavailable {
     /// The node stops, or its disk has failed. Nothing was done.
     #[error("this node is stopping; nothing was done: ask another one")]
     Stopping,
+    /// The node does not trust a majority of its group, and lets nobody in. Nothing was done.
+    #[error("this node does not reach a majority of the group, and lets nobody in: is a majority of it running?")]
+    NoMajority,
 }
 
 /// Who leads, as far as a node knows.
@@ -68,6 +72,12 @@ pub trait Engine: Send + Sync + 'static {
     /// Returns when a majority has confirmed, in a round that began after the call, that this node still leads, and
     /// everything that was decided before the call has been applied here.
     fn confirm(&self) -> impl Future<Output = Result<(), Unavailable>> + Send;
+
+    /// The number of the command by which a grant was made, if its fence tells that: a node that has applied so many
+    /// knows of it.
+    fn index_of(&self, fence: Fence) -> u64 {
+        fence.index()
+    }
 
     /// Looks at the machine as it is here and now.
     fn look<T>(&self, look: impl FnOnce(&Machine) -> T) -> T;
@@ -114,10 +124,25 @@ pub struct MemberInfo {
     pub votes: bool,
 }
 
-/// Why the members are as they were.
+/// Why something was not done to the cluster.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("{0}")]
-pub struct ClusterError(pub String);
+pub enum ClusterError {
+    /// It cannot be done as things are.
+    #[error("{0}")]
+    Failed(String),
+    /// The engine does not do such things.
+    #[error("{0}")]
+    NotWithThisEngine(&'static str),
+}
+
+/// How an engine is doing, in figures of its own.
+#[derive(Clone, Debug)]
+pub enum Standing {
+    /// It replicates a log.
+    Replicated(Box<raft::Status>),
+    /// It takes turns.
+    Peer(Box<peer::Status>),
+}
 
 /// Who takes part, and how to change that.
 pub trait Cluster {
@@ -125,7 +150,7 @@ pub trait Cluster {
     fn node(&self) -> NodeId;
 
     /// How this node is doing, in figures.
-    fn status(&self) -> Status;
+    fn standing(&self) -> impl Future<Output = Standing> + Send;
 
     /// All members, in the order of their numbers.
     fn members(&self) -> Vec<MemberInfo>;
@@ -137,5 +162,5 @@ pub trait Cluster {
     fn remove_member(&self, node: NodeId) -> impl Future<Output = Result<(), ClusterError>> + Send;
 
     /// Everything that this node has applied, to be restored elsewhere. It may take a while.
-    fn backup(&self) -> Vec<u8>;
+    fn backup(&self) -> Result<Vec<u8>, ClusterError>;
 }

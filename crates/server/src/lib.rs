@@ -11,6 +11,7 @@ pub mod etcd;
 pub mod hostile;
 pub mod machine;
 pub mod node;
+pub mod peer;
 pub mod raft;
 pub mod service;
 mod switches;

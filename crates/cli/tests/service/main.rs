@@ -11,6 +11,7 @@ mod logs;
 mod node;
 mod operate;
 mod packaging;
+mod peer;
 mod running;
 mod security;
 mod support;

@@ -43,7 +43,7 @@ impl Keys {
     }
 
     /// The options of a node with this name.
-    fn options(&self, node: &str) -> Vec<String> {
+    pub(crate) fn options(&self, node: &str) -> Vec<String> {
         let (ca, cert, key) =
             (self.path("ca.crt"), self.path(&format!("{node}.crt")), self.path(&format!("{node}.key")));
         ["--tls-ca", &ca, "--tls-cert", &cert, "--tls-key", &key].map(String::from).into()

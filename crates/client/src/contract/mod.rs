@@ -247,6 +247,9 @@ pub struct Lock {
     /// For how long nobody gets it after a loss, in milliseconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
+    /// Whether only what clients of this node hold and await is known: those of other nodes may have it (peer engine).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub here_only: bool,
 }
 
 /// All locks, or as many of them as fit.
@@ -257,6 +260,9 @@ pub struct Locks {
     pub locks: Vec<Lock>,
     /// How many there are.
     pub total: u64,
+    /// Whether only what clients of this node hold and await is known: those of other nodes may have it (peer engine).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub here_only: bool,
 }
 
 /// An election, as it can be seen.
@@ -269,6 +275,9 @@ pub struct Election {
     pub leader: Option<Leader>,
     /// How many candidates wait.
     pub waiting: u64,
+    /// Whether only what clients of this node hold and await is known: those of other nodes may have it (peer engine).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub here_only: bool,
 }
 
 /// All elections, or as many of them as fit.
@@ -279,6 +288,9 @@ pub struct Elections {
     pub elections: Vec<Election>,
     /// How many there are.
     pub total: u64,
+    /// Whether only what clients of this node hold and await is known: those of other nodes may have it (peer engine).
+    #[serde(default, skip_serializing_if = "is_false")]
+    pub here_only: bool,
 }
 
 /// Somebody who leads.
@@ -317,6 +329,58 @@ pub struct Status {
     pub locks: u64,
     /// The members.
     pub members: Vec<Member>,
+    /// How the nodes agree.
+    #[serde(default)]
+    pub engine: EngineKind,
+    /// How the nodes take turns, with the peer engine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turns: Option<Turns>,
+}
+
+/// How nodes agree.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum EngineKind {
+    /// A leader orders everything, and a majority has it on disk.
+    #[default]
+    Replicated,
+    /// They take turns by an algorithm, each for its own clients.
+    Peer,
+}
+
+/// How nodes take turns.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Turns {
+    /// The algorithm, with its options.
+    pub algorithm: String,
+    /// How they elect a leader.
+    pub election: String,
+    /// All that they have agreed on, in words; nothing if this node has stopped to take part.
+    pub terms: Option<String>,
+    /// In which of its lives this node is.
+    pub incarnation: u64,
+    /// Names of which the node has heard.
+    pub resources: u64,
+    /// The other members.
+    pub peers: Vec<Peer>,
+}
+
+/// Another member, as a node knows it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Peer {
+    /// Its number.
+    pub node: u64,
+    /// Where it speaks with other members.
+    pub address: String,
+    /// Whether there is a connection to it.
+    pub connected: bool,
+    /// Whether it is taken for dead.
+    pub suspected: bool,
+    /// How long it took there and back, in microseconds, when it was measured last.
+    pub round_trip_us: Option<u64>,
 }
 
 /// What a node has become.
@@ -350,4 +414,8 @@ pub struct AddMember {
     pub node: u64,
     /// Where it listens.
     pub address: String,
+}
+
+fn is_false(value: &bool) -> bool {
+    !value
 }

@@ -49,11 +49,13 @@ pub enum ProblemKind {
     Stopping,
     /// It cannot be done as things are; the detail says why.
     Conflict,
+    /// The engine of this node cannot promise this; the detail says what to do.
+    NotWithThisEngine,
 }
 
 impl ProblemKind {
     /// All kinds, in their order.
-    pub const ALL: [ProblemKind; 19] = [
+    pub const ALL: [ProblemKind; 20] = [
         ProblemKind::BadRequest,
         ProblemKind::NoSuchAddress,
         ProblemKind::TooLong,
@@ -73,6 +75,7 @@ impl ProblemKind {
         ProblemKind::Overloaded,
         ProblemKind::Stopping,
         ProblemKind::Conflict,
+        ProblemKind::NotWithThisEngine,
     ];
 
     /// Its name, as programs know it.
@@ -97,6 +100,7 @@ impl ProblemKind {
             | ProblemKind::Conflict => 409,
             ProblemKind::TooLong => 413,
             ProblemKind::TooMany | ProblemKind::Overloaded => 429,
+            ProblemKind::NotWithThisEngine => 501,
             ProblemKind::NoLeader | ProblemKind::Stopping => 503,
             ProblemKind::Unknown => 504,
         }
@@ -124,6 +128,7 @@ impl ProblemKind {
             ProblemKind::Overloaded => "too much to do",
             ProblemKind::Stopping => "the node stops",
             ProblemKind::Conflict => "not as things are",
+            ProblemKind::NotWithThisEngine => "not with this engine",
         }
     }
 }

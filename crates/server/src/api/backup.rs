@@ -28,8 +28,8 @@ pub(super) async fn backup<E: Engine + Cluster>(api: Api<E>) -> Result<Response,
         Problem::new(ProblemKind::Overloaded, detail)
     })?;
     service.catch_up(soon()).await?;
-    let made = tokio::task::spawn_blocking(move || Bytes::from(service.engine().backup())).await;
-    let backup = made.map_err(|_| Problem::new(ProblemKind::Stopping, "this node is stopping; nothing was done"))?;
+    let made = tokio::task::spawn_blocking(move || service.engine().backup().map(Bytes::from)).await;
+    let backup = made.map_err(|_| Problem::new(ProblemKind::Stopping, "this node is stopping; nothing was done"))??;
     let parts = stream::unfold((backup, place), |(mut rest, place)| async move {
         let part = rest.split_to(rest.len().min(PART_BYTES));
         (!part.is_empty()).then_some((Ok::<_, Infallible>(part), (rest, place)))

@@ -70,7 +70,8 @@ pub(super) async fn list<E: Engine>(api: Api<E>) -> Result<Json<Elections>, Fail
     service.catch_up(soon()).await?;
     Ok(Json(service.look(|machine| {
         let (names, total) = listed(machine, Kind::Election);
-        Elections { elections: names.iter().map(|name| shown(machine, name)).collect(), total }
+        let elections = names.iter().map(|name| shown(machine, name)).collect();
+        Elections { elections, total, here_only: machine.is_by_turns() }
     })))
 }
 
@@ -92,5 +93,5 @@ pub(super) fn shown(machine: &Machine, name: &Name) -> Election {
         value: String::from_utf8_lossy(&holder.value).into_owned(),
         since_ms: holder.since_ms,
     });
-    Election { name: name.text.to_string(), leader, waiting }
+    Election { name: name.text.to_string(), leader, waiting, here_only: machine.is_by_turns() }
 }

@@ -15,7 +15,7 @@ use super::path::Path;
 use super::{Api, Failure, election_name, soon};
 use crate::engine::Engine;
 use crate::machine::{Departure, Event, Kind, Name};
-use crate::service::{Occurrence, Told};
+use crate::service::{Occurrence, ServiceError, Told};
 
 type Events = Pin<Box<dyn Stream<Item = Result<Sent, Infallible>> + Send>>;
 
@@ -56,6 +56,9 @@ pub(super) async fn observe<E: Engine>(
 ) -> Result<Sse<KeepAliveStream<Events>>, Failure> {
     let name = election_name(name)?;
     let service = Arc::clone(api.service.reader()?);
+    if !service.knows_all() {
+        return Err(ServiceError::LedElsewhere.into());
+    }
     let watch = service.watch();
     service.catch_up(soon()).await?;
     let stream = stream::unfold((watch, None::<Value>), move |(mut watch, last)| {
@@ -90,7 +93,8 @@ fn concerns(occurrence: &Occurrence, election: &Name) -> bool {
         | Event::Queued { .. }
         | Event::Left { .. }
         | Event::Delayed { .. }
-        | Event::Forced { .. } => false,
+        | Event::Forced { .. }
+        | Event::Wanted { .. } => false,
     }
 }
 
@@ -129,6 +133,7 @@ fn described(event: &Event) -> (&'static str, Value) {
         Event::Vacant { name } => ("vacant", of(name, json!({}))),
         Event::Proclaimed { name, session, .. } => ("proclaimed", of(name, json!({ "session": session.to_string() }))),
         Event::Forced { name, by } => ("forced", of(name, json!({ "by": by }))),
+        Event::Wanted { name } => ("wanted", of(name, json!({}))),
     }
 }
 
@@ -150,5 +155,6 @@ fn why(departure: Departure) -> &'static str {
         Departure::Closed => "closed",
         Departure::Expired => "expired",
         Departure::Forced => "forced",
+        Departure::TurnLost => "turn-lost",
     }
 }

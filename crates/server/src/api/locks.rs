@@ -209,7 +209,7 @@ pub(super) async fn list<E: Engine>(api: Api<E>) -> Result<Json<Locks>, Failure>
     service.catch_up(soon()).await?;
     let (names, total) = service.look(|machine| listed(machine, Kind::Lock));
     let locks = names.iter().map(|name| look_at(service, name)).collect();
-    Ok(Json(Locks { locks, total }))
+    Ok(Json(Locks { locks, total, here_only: !service.knows_all() }))
 }
 
 /// The names of the first locks or elections, and how many there are.
@@ -220,7 +220,7 @@ pub(super) fn listed(machine: &Machine, kind: Kind) -> (Vec<Name>, u64) {
 
 fn look_at<E: Engine>(service: &Service<E>, name: &Name) -> Lock {
     let view = service.look(|machine| machine.lock(name, MOST_WAITERS));
-    shown(name, view, calendar_ms())
+    Lock { here_only: !service.knows_all(), ..shown(name, view, calendar_ms()) }
 }
 
 fn shown(name: &Name, view: Option<LockView>, now_ms: u64) -> Lock {
@@ -244,5 +244,5 @@ fn shown(name: &Name, view: Option<LockView>, now_ms: u64) -> Lock {
         waited_ms: now_ms.saturating_sub(waiter.since_ms),
     });
     let delay_ms = delay.map(|(_, delay_ms)| delay_ms);
-    Lock { name, holders: holders.collect(), holding, waiters: waiters.collect(), waiting, delay_ms }
+    Lock { name, holders: holders.collect(), holding, waiters: waiters.collect(), waiting, delay_ms, here_only: false }
 }

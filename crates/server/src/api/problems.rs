@@ -37,11 +37,12 @@ fn kind(error: &ServiceError) -> ProblemKind {
         ServiceError::Busy => ProblemKind::Held,
         ServiceError::WaitedInVain => ProblemKind::WaitedInVain,
         ServiceError::Gone(Gone::Expired | Gone::Closed) => ProblemKind::NoSession,
-        ServiceError::Gone(Gone::Withdrawn | Gone::Forced) => ProblemKind::WaitEnded,
+        ServiceError::Gone(Gone::Withdrawn | Gone::Forced | Gone::TurnLost) => ProblemKind::WaitEnded,
         ServiceError::Over => ProblemKind::Over,
         ServiceError::NoLeader => ProblemKind::NoLeader,
+        ServiceError::LedElsewhere => ProblemKind::NotWithThisEngine,
         ServiceError::Unavailable(unavailable) => match unavailable {
-            Unavailable::Elsewhere { .. } => ProblemKind::NoLeader,
+            Unavailable::Elsewhere { .. } | Unavailable::NoMajority => ProblemKind::NoLeader,
             Unavailable::Unknown => ProblemKind::Unknown,
             Unavailable::Overloaded => ProblemKind::Overloaded,
             Unavailable::Stopping => ProblemKind::Stopping,
@@ -52,9 +53,10 @@ fn kind(error: &ServiceError) -> ProblemKind {
             Refusal::NoSession(_) => ProblemKind::NoSession,
             Refusal::SessionExists(_) => ProblemKind::SessionExists,
             Refusal::OtherMode { .. } | Refusal::OtherPermits { .. } => ProblemKind::OtherMode,
-            Refusal::NotHeld { .. } => ProblemKind::NotHeld,
+            Refusal::NotHeld { .. } | Refusal::NotHeldHere { .. } => ProblemKind::NotHeld,
             Refusal::TooMany { .. } => ProblemKind::TooMany,
-            Refusal::LastGeneration { .. } => ProblemKind::Conflict,
+            Refusal::LastGeneration { .. } | Refusal::GrantsByItself => ProblemKind::Conflict,
+            Refusal::NotByTurns(_) => ProblemKind::NotWithThisEngine,
         },
     }
 }

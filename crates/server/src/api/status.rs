@@ -6,12 +6,15 @@ use axum::Json;
 use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
-use quorate_client::contract::{AddMember, Digest, LONGEST_NAME, Member, Problem, ProblemKind, Status};
+use quorate_client::contract::{
+    AddMember, Digest, EngineKind, LONGEST_NAME, Member, Peer, Problem, ProblemKind, Status, Turns,
+};
 
 use super::body::Body;
 use super::path::Path;
 use super::{Api, Failure, soon};
-use crate::engine::{Cluster, ClusterError, Engine, MemberInfo};
+use crate::engine::{Cluster, ClusterError, Engine, MemberInfo, Standing};
+use crate::peer;
 use crate::service::ServiceError;
 use crate::telemetry::page;
 
@@ -20,7 +23,11 @@ const PROBE_PATIENCE: Duration = Duration::from_secs(1);
 
 impl From<ClusterError> for Failure {
     fn from(error: ClusterError) -> Failure {
-        Problem::new(ProblemKind::Conflict, error.to_string()).into()
+        let kind = match error {
+            ClusterError::Failed(_) => ProblemKind::Conflict,
+            ClusterError::NotWithThisEngine(_) => ProblemKind::NotWithThisEngine,
+        };
+        Problem::new(kind, error.to_string()).into()
     }
 }
 
@@ -48,24 +55,55 @@ pub(super) async fn ready<E: Engine>(State(api): State<Api<E>>) -> Result<&'stat
 pub(super) async fn metrics<E: Engine + Cluster>(api: Api<E>) -> Result<impl IntoResponse, Failure> {
     let service = api.service.reader()?;
     let media = HeaderValue::from_static("text/plain; version=0.0.4; charset=utf-8");
-    Ok(([(header::CONTENT_TYPE, media)], page(&api.telemetry, service)))
+    let standing = service.engine().standing().await;
+    Ok(([(header::CONTENT_TYPE, media)], page(&api.telemetry, service, &standing)))
 }
 
 pub(super) async fn status<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Status>, Failure> {
     let service = api.service.reader()?;
     let engine = service.engine();
     let leadership = *engine.leadership().borrow();
+    let (term, leader, turns) = match engine.standing().await {
+        Standing::Replicated(_) => (leadership.term, leadership.leader, None),
+        Standing::Peer(status) => {
+            let leader = status.node.as_ref().and_then(|node| node.leader);
+            let elections = status.node.as_ref().map_or(0, |node| node.elections);
+            (elections, leader.map(|id| id.number().into()), Some(turns(*status)))
+        }
+    };
+    let engine_kind = if turns.is_some() { EngineKind::Peer } else { EngineKind::Replicated };
     let (sessions, locks) = service.look(|machine| (machine.sessions().len() as u64, machine.names().len() as u64));
     Ok(Json(Status {
         node: engine.node(),
         version: env!("CARGO_PKG_VERSION").into(),
-        term: leadership.term,
-        leader: leadership.leader,
+        term,
+        leader,
         applied: service.index(),
         sessions,
         locks,
         members: engine.members().into_iter().map(shown).collect(),
+        engine: engine_kind,
+        turns,
     }))
+}
+
+/// How turns are taken, as it is told.
+fn turns(status: peer::Status) -> Turns {
+    let peers = status.node.iter().flat_map(|node| &node.peers).map(|peer| Peer {
+        node: peer.id.number().into(),
+        address: peer.address.clone(),
+        connected: peer.is_connected,
+        suspected: peer.is_suspected,
+        round_trip_us: peer.round_trip.map(|took| took.as_micros() as u64),
+    });
+    Turns {
+        algorithm: status.turns.program(),
+        election: status.turns.election.name().into(),
+        peers: peers.collect(),
+        incarnation: status.node.as_ref().map_or(0, |node| node.incarnation),
+        resources: status.node.as_ref().map_or(0, |node| node.resources as u64),
+        terms: status.node.map(|node| node.terms),
+    }
 }
 
 /// What this node has become, in one number: all that have applied as much have become the same.

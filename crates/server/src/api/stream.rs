@@ -191,6 +191,7 @@ async fn respond<E: Engine>(service: &Authorised<E>, request: Request) -> Result
 fn why_lost(departure: Option<Departure>) -> &'static str {
     match departure {
         Some(Departure::Forced) => "it was taken away by force",
+        Some(Departure::TurnLost) => "its node has lost the turn: it does not trust a majority, or stood still",
         Some(Departure::Expired) => "its session has expired",
         Some(Departure::Closed) => "its session was closed",
         Some(Departure::Released | Departure::Withdrawn) => "it was given back",

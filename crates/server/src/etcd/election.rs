@@ -48,7 +48,10 @@ impl<E: Engine> Election for Etcd<E> {
         let name = Name::election(key::name(&request.get_ref().name)?);
         let service = this.service.reader().map_err(|error| status::common(&error))?;
         let index = service.catch_up(soon()).await.map_err(|error| status::of_leader(&error))?;
-        let leader = service.look(|machine| Leader::of(machine, &name)).ok_or_else(status::nobody_elected)?;
+        let leader = service.look(|machine| Leader::of(machine, &name)).ok_or_else(|| match service.knows_all() {
+            true => status::nobody_elected(),
+            false => status::common(&ServiceError::LedElsewhere),
+        })?;
         let (header, kv) = (self.header(index), Some(leader.shown(&name)));
         Ok(Response::new(LeaderResponse { header, kv }))
     }

@@ -17,7 +17,7 @@ use super::wire::v3electionpb::LeaderResponse;
 use super::{Etcd, has_leader, key, soon, status};
 use crate::engine::Engine;
 use crate::machine::{Event, Fence, Machine, Name, SessionId};
-use crate::service::{Occurrence, Told};
+use crate::service::{Occurrence, ServiceError, Told};
 
 /// For so long the cluster may be without a leader before an observer that requires one is sent away.
 const LEADERLESS: Duration = Duration::from_secs(3);
@@ -64,6 +64,9 @@ pub(super) async fn observe<E: Engine>(
     requires_leader: bool,
 ) -> Result<impl Stream<Item = Result<LeaderResponse, Status>> + Send, Status> {
     let service = etcd.service.reader().map_err(|error| status::common(&error))?;
+    if !service.knows_all() {
+        return Err(status::common(&ServiceError::LedElsewhere));
+    }
     let events = service.watch();
     service.catch_up(soon()).await.map_err(|error| status::of_leader(&error))?;
     let mut observer = Observer { etcd, name, requires_leader, events, heard: 0, leader: None, ready: VecDeque::new() };
@@ -161,7 +164,8 @@ impl<E: Engine> Observer<E> {
                 | Event::Left { .. }
                 | Event::Delayed { .. }
                 | Event::Vacant { .. }
-                | Event::Forced { .. } => {}
+                | Event::Forced { .. }
+                | Event::Wanted { .. } => {}
             }
         }
         if let Some(index) = lost_at {

@@ -89,7 +89,7 @@ pub(super) fn of_campaign(error: &ServiceError) -> Status {
         ServiceError::Refused(Refusal::NoSession(_)) | ServiceError::Gone(Gone::Expired | Gone::Closed) => {
             lease_unknown()
         }
-        ServiceError::Gone(Gone::Withdrawn | Gone::Forced) => not_elected(),
+        ServiceError::Gone(Gone::Withdrawn | Gone::Forced | Gone::TurnLost) => not_elected(),
         other => common(other),
     }
 }
@@ -108,6 +108,7 @@ pub(super) fn common(error: &ServiceError) -> Status {
         ServiceError::NoLeader => no_leader(),
         ServiceError::Unavailable(unavailable) => match unavailable {
             Unavailable::Elsewhere { .. } => Status::unavailable("etcdserver: leader changed"),
+            Unavailable::NoMajority => no_leader(),
             Unavailable::Unknown => Status::unavailable("etcdserver: request timed out"),
             Unavailable::Overloaded => Status::resource_exhausted("etcdserver: too many requests"),
             Unavailable::Stopping => Status::unavailable("etcdserver: server stopped"),
@@ -117,6 +118,9 @@ pub(super) fn common(error: &ServiceError) -> Status {
             Status::permission_denied("etcdserver: permission denied")
         }
         ServiceError::Refused(Refusal::TooMany { .. }) => Status::resource_exhausted(error.to_string()),
+        ServiceError::Refused(Refusal::NotByTurns(_)) | ServiceError::LedElsewhere => {
+            Status::unimplemented(error.to_string())
+        }
         // Those who speak to the service in other ways, too, can bring this about with the same session.
         ServiceError::Refused(_)
         | ServiceError::Busy

@@ -74,6 +74,43 @@ pub enum Refusal {
         /// How often they can be.
         most: u16,
     },
+    /// Servers that take turns cannot promise this.
+    #[error("{0}")]
+    NotByTurns(Beyond),
+    /// No client of this node holds it; in a machine by turns, that of another one may.
+    #[error("no client of this node holds {name}: if one of another node does, ask that node (`quorate locks` there)")]
+    NotHeldHere {
+        /// The lock.
+        name: String,
+    },
+    /// It was told of a turn, and does not go by turns.
+    #[error("this machine grants by itself, and not by turns")]
+    GrantsByItself,
+}
+
+/// What servers that take turns cannot promise, and what to do instead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error, Serialize, Deserialize)]
+pub enum Beyond {
+    /// To share a lock.
+    #[error(
+        "the peer engine lets one in at a time and has no shared locks: ask for it alone, or use --engine replicated"
+    )]
+    Shared,
+    /// To have several permits.
+    #[error("the peer engine lets one in at a time and has no permits: ask for it alone, or use --engine replicated")]
+    Permits,
+    /// To keep a lock back after a loss.
+    #[error(
+        "the peer engine cannot keep a lock from everybody after a loss, as nobody remembers it if the node dies: leave \
+         out the delay and show the fence to the resource, or use --engine replicated"
+    )]
+    Delay,
+    /// A name that is longer than processes tell each other.
+    #[error("the peer engine has names of at most {most} bytes: choose a shorter one, or use --engine replicated")]
+    LongName {
+        /// The longest.
+        most: usize,
+    },
 }
 
 /// Why somebody holds or awaits a lock no more.
@@ -89,6 +126,8 @@ pub enum Departure {
     Expired,
     /// Somebody took it away.
     Forced,
+    /// The turn of its node was taken away.
+    TurnLost,
 }
 
 /// Something that has happened, in the order in which it happened. The same on every node.
@@ -184,5 +223,11 @@ pub enum Event {
         name: Name,
         /// Who did.
         by: String,
+    },
+    /// Somebody waits, nobody holds it, and in a machine [by turns](super::Machine::by_turns) nobody gets it before
+    /// this node has its turn. It may be told again before that.
+    Wanted {
+        /// What.
+        name: Name,
     },
 }

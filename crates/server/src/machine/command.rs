@@ -243,4 +243,19 @@ pub enum Command {
         /// Its number is at least this: a backup does not know how often it was restored before.
         at_least: u16,
     },
+    /// This node's turn has come, in a machine [by turns](super::Machine::by_turns): who is first in line gets the
+    /// lock. If nobody waits any more, nobody gets it, and the turn is to be given back.
+    Turn {
+        /// Whose turn it is to be.
+        name: Name,
+        /// The number of the turn, which is that of the grant.
+        fence: Fence,
+    },
+    /// The turn was taken away: who has got the lock by it holds it no more.
+    TurnLost {
+        /// Of which lock.
+        name: Name,
+        /// Which turn: another one is not over.
+        fence: Fence,
+    },
 }

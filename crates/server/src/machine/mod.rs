@@ -7,6 +7,8 @@
 //! - A lock that nobody holds or awaits takes no memory. Fences grow all the same, as they are numbers of commands.
 //! - [`view`] tells what there is, and changes nothing.
 //!
+//! - A machine that goes [by turns](Machine::by_turns) lets nobody in by itself: see [`turns`].
+//!
 //! Who holds a lock loses it by releasing it, by the end of its session, or by force. Who waits keeps its place until
 //! it withdraws or its session ends; a lost connection is neither. The number of a request makes it idempotent: sent
 //! again, it finds what it was given, or hears that this is over, and changes nothing.
@@ -21,18 +23,20 @@ mod requests;
 mod sound;
 #[cfg(test)]
 mod tests;
+mod turns;
 pub mod view;
 
 use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use answer::{Departure, Event, Refusal, Response};
+pub use answer::{Beyond, Departure, Event, Refusal, Response};
 pub use bytes::MOST_BYTES;
 use bytes::{bytes_of_place, replace};
 pub use command::{Acquire, Command, Fence, Kind, Mode, Name, SessionId};
 use lock::Lock;
 use requests::Requests;
+use turns::Turns;
 
 /// So many sessions there may be.
 pub const MOST_SESSIONS: usize = 1_000_000;
@@ -59,6 +63,9 @@ pub struct Machine {
     locks: BTreeMap<Name, Lock>,
     /// What all of it comes to: see [`MOST_BYTES`].
     bytes: u64,
+    /// How it takes turns, if it lets nobody in by itself. Such a machine is never written down.
+    #[serde(skip)]
+    turns: Option<Turns>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -118,6 +125,8 @@ impl Machine {
             Command::EndDelay { name, fence } => self.end_delay(moment, &name, fence, events),
             Command::Proclaim { session, name, fence, value } => self.proclaim(session, name, fence, value, events),
             Command::Generation { at_least } => self.next_generation(at_least),
+            Command::Turn { name, fence } => self.turn(moment, &name, fence, events),
+            Command::TurnLost { name, fence } => self.turn_lost(moment, &name, fence, events),
         }
     }
 
@@ -177,8 +186,11 @@ impl Machine {
             return Err(Refusal::OtherPermits { name: name.text.to_string(), of: permits });
         }
         at_most(MOST_WAITERS, lock.map_or(0, |lock| lock.line.len()), "waiters for this lock")?;
-        let is_free = lock.is_none_or(|lock| lock.is_free_for(mode));
-        if !is_free && !acquire.wait {
+        self.check_by_turns(&acquire)?;
+        let is_free = self.turns.is_none() && lock.is_none_or(|lock| lock.is_free_for(mode));
+        // By turns, who does not want to wait waits for the turn at least, if nobody here is before it.
+        let is_busy = if self.turns.is_some() { lock.is_some() } else { !is_free };
+        if is_busy && !acquire.wait {
             return Ok(Response::Busy);
         }
         let name = name.clone();
@@ -194,7 +206,10 @@ impl Machine {
         }
         let ahead = (lock.holders.len() + lock.line.len()) as u64;
         lock.queue(acquire, moment);
-        events.push(Event::Queued { name, session: id });
+        events.push(Event::Queued { name: name.clone(), session: id });
+        if ahead == 0 {
+            self.want_turn(&name, events);
+        }
         Ok(Response::Queued { ahead })
     }
 
@@ -338,7 +353,7 @@ impl Machine {
     fn force(&mut self, moment: Moment, name: &Name, by: String, events: &mut Vec<Event>) -> Result<Response, Refusal> {
         let Some(lock) = self.locks.get_mut(name).filter(|lock| !lock.holders.is_empty() || !lock.delays.is_empty())
         else {
-            return Err(Refusal::NotHeld { name: name.text.to_string() });
+            return Err(self.nobody_holds(name));
         };
         lock.delays.clear();
         let holders: Vec<_> = lock.holders.keys().copied().collect();
@@ -448,6 +463,9 @@ impl Machine {
 
     /// Lets in whoever can be let in, in order, and forgets a lock that is idle.
     fn admit(&mut self, moment: Moment, name: &Name, events: &mut Vec<Event>) {
+        if self.turns.is_some() {
+            return self.want_turn(name, events);
+        }
         let fence = Fence::new(self.generation, moment.index);
         let lock = self.locks.get_mut(name).expect("somebody was there a moment ago");
         while let Some(admitted) = lock.admit(fence, moment) {
@@ -468,18 +486,4 @@ impl Machine {
 
 fn at_most(most: usize, there_are: usize, what: &str) -> Result<(), Refusal> {
     if there_are < most { Ok(()) } else { Err(Refusal::TooMany { what: what.into(), most: most as u64 }) }
-}
-
-/// So many calls of a session are remembered that were given up before they had asked for anything.
-const MOST_GIVEN_UP: usize = 32;
-
-impl Session {
-    fn give_up(&mut self, call: u64) {
-        if call != 0 && !self.given_up.contains(&call) {
-            if self.given_up.len() == MOST_GIVEN_UP {
-                self.given_up.remove(0);
-            }
-            self.given_up.push(call);
-        }
-    }
 }

@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::Session;
+
 /// The numbers of the requests that were answered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Requests {
@@ -37,6 +39,20 @@ impl Requests {
         let age = self.highest - request;
         if age < 64 {
             self.answered |= 1 << age;
+        }
+    }
+}
+
+/// So many calls of a session are remembered that were given up before they had asked for anything.
+const MOST_GIVEN_UP: usize = 32;
+
+impl Session {
+    pub(super) fn give_up(&mut self, call: u64) {
+        if call != 0 && !self.given_up.contains(&call) {
+            if self.given_up.len() == MOST_GIVEN_UP {
+                self.given_up.remove(0);
+            }
+            self.given_up.push(call);
         }
     }
 }

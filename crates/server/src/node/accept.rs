@@ -25,8 +25,8 @@ use tonic::codegen::Service as _;
 use super::socket::{Nature, Socket};
 use super::tls::Tls;
 use crate::api::Failure;
+use crate::engine::Engine;
 use crate::etcd::Calls;
-use crate::raft::Replica;
 use crate::telemetry::Telemetry;
 
 /// So many connections more are told that there are too many.
@@ -48,11 +48,11 @@ const PING_PATIENCE: Duration = Duration::from_secs(20);
 const MOST_STREAMS: u32 = 10_000;
 
 /// How connections are served.
-pub(super) struct Door {
+pub(super) struct Door<E: Engine> {
     /// What is answered to who speaks our own language.
     pub(super) routes: Router,
     /// What is answered to who speaks etcd's.
-    pub(super) calls: Arc<Calls<Replica>>,
+    pub(super) calls: Arc<Calls<E>>,
     /// What is answered to members even if there are too many connections.
     pub(super) member_routes: Router,
     /// How to encrypt, if so.
@@ -85,7 +85,7 @@ impl Speech {
         Speech { http1, http2 }
     }
 
-    async fn serve(&self, socket: Socket, nature: Nature, routes: Router, calls: Option<Arc<Calls<Replica>>>) {
+    async fn serve<E: Engine>(&self, socket: Socket, nature: Nature, routes: Router, calls: Option<Arc<Calls<E>>>) {
         let (io, answers) = (TokioIo::new(socket), OnConnection { routes, calls, is_member: nature.is_member });
         let served = if nature.is_http2 {
             self.http2.serve_connection(io, answers).await
@@ -99,20 +99,20 @@ impl Speech {
 }
 
 /// What is answered on one connection.
-struct OnConnection {
+struct OnConnection<E: Engine> {
     routes: Router,
-    calls: Option<Arc<Calls<Replica>>>,
+    calls: Option<Arc<Calls<E>>>,
     is_member: bool,
 }
 
-impl service::Service<Request<Incoming>> for OnConnection {
+impl<E: Engine> service::Service<Request<Incoming>> for OnConnection<E> {
     type Response = Response;
     type Error = Infallible;
     type Future = Either<BoxFuture<'static, Result<Response, Infallible>>, RouteFuture<Infallible>>;
 
     fn call(&self, mut request: Request<Incoming>) -> Self::Future {
         if let Some(calls) = &self.calls
-            && let Some(called) = Calls::<Replica>::called(request.uri().path())
+            && let Some(called) = Calls::<E>::called(request.uri().path())
         {
             return Either::Left(Arc::clone(calls).answer(called, request).map(Ok).boxed());
         }
@@ -124,7 +124,7 @@ impl service::Service<Request<Incoming>> for OnConnection {
 }
 
 /// Accepts until told to stop.
-pub(super) async fn accept(listener: TcpListener, door: Door, stopping: CancellationToken) {
+pub(super) async fn accept<E: Engine>(listener: TcpListener, door: Door<E>, stopping: CancellationToken) {
     let Door { routes, calls, member_routes, tls, most_connections, telemetry } = door;
     let told_routes = member_routes.fallback(move || async move { too_many(most_connections) });
     let (speech, places) = (Arc::new(Speech::new()), Arc::new(Semaphore::new(most_connections)));
@@ -167,7 +167,7 @@ pub(super) async fn accept(listener: TcpListener, door: Door, stopping: Cancella
             let routes = told_routes.clone();
             tokio::spawn(tokio::time::timeout(TOLD_WITHIN, async move {
                 let Some((socket, nature)) = greet(socket, tls.as_ref(), place).await else { return };
-                speech.serve(socket, nature, routes, None).await;
+                speech.serve::<E>(socket, nature, routes, None).await;
             }));
         }
     }

@@ -8,6 +8,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use quorate_net::TlsFiles;
 use rustls::client::verify_server_name;
 use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
@@ -19,17 +20,6 @@ use tokio_rustls::{TlsAcceptor, TlsConnector};
 
 /// The name that certificates of members are valid for, and no others.
 pub const MEMBER_NAME: &str = "member.quorate.internal";
-
-/// Where certificates are, each a file in PEM.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TlsFiles {
-    /// The certificate of the authority that the cluster's certificates are from.
-    pub ca: PathBuf,
-    /// This node's certificate, and those between it and the authority if there are any.
-    pub cert: PathBuf,
-    /// The key of this node's certificate.
-    pub key: PathBuf,
-}
 
 /// Why certificates cannot be used.
 #[derive(Debug, Error)]

@@ -101,6 +101,11 @@ pub(super) fn owner(directory: &Path) -> Result<Option<NodeId>, StartError> {
     }
 }
 
+/// Whether a node has kept something in this directory.
+pub fn has_data(directory: &Path) -> bool {
+    directory.join(FILE).exists()
+}
+
 /// Makes the identity of a directory that is filled from a backup.
 pub(super) fn create(directory: &Path, node: NodeId) -> io::Result<Identity> {
     let identity = Identity { node, cluster: Some(RandomId::draw()), data: RandomId::draw() };

@@ -44,6 +44,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use backup::{Contents, RestoreError, SalvageError, examine, restore, salvage};
+pub use identity::has_data;
 pub use link::{ByteStream, Connector, PlainTcp};
 pub use members::{MemberError, MemberView};
 pub use sealed::Damage;
@@ -64,7 +65,7 @@ use status::SyncTimes;
 use types::{Member, Raft};
 use wire::{Change, Reply, Request};
 
-use crate::engine::{Applied, Cluster, ClusterError, Engine, Leadership, MemberInfo, NodeId, Unavailable};
+use crate::engine::{Applied, Cluster, ClusterError, Engine, Leadership, MemberInfo, NodeId, Standing, Unavailable};
 use crate::machine::{Command, Machine};
 
 /// The log's directory within the data directory.
@@ -411,8 +412,8 @@ impl Cluster for Replica {
         self.0.identity.get().node
     }
 
-    fn status(&self) -> Status {
-        self.0.status()
+    async fn standing(&self) -> Standing {
+        Standing::Replicated(Box::new(self.0.status()))
     }
 
     fn members(&self) -> Vec<MemberInfo> {
@@ -421,14 +422,14 @@ impl Cluster for Replica {
     }
 
     async fn add_member(&self, node: NodeId, address: String) -> Result<(), ClusterError> {
-        Replica::add_member(self, node, &address).await.map_err(|error| ClusterError(error.to_string()))
+        Replica::add_member(self, node, &address).await.map_err(|error| ClusterError::Failed(error.to_string()))
     }
 
     async fn remove_member(&self, node: NodeId) -> Result<(), ClusterError> {
-        Replica::remove_member(self, node).await.map_err(|error| ClusterError(error.to_string()))
+        Replica::remove_member(self, node).await.map_err(|error| ClusterError::Failed(error.to_string()))
     }
 
-    fn backup(&self) -> Vec<u8> {
-        Replica::backup(self)
+    fn backup(&self) -> Result<Vec<u8>, ClusterError> {
+        Ok(Replica::backup(self))
     }
 }

@@ -70,7 +70,8 @@ impl Listener for Desk {
                     | Event::Left { .. }
                     | Event::Vacant { .. }
                     | Event::Proclaimed { .. }
-                    | Event::Forced { .. } => {}
+                    | Event::Forced { .. }
+                    | Event::Wanted { .. } => {}
                 }
             }
             if leases.next() < next || next.is_none() {

@@ -62,7 +62,9 @@ impl Question {
                 | Command::Close { .. }
                 | Command::Expire { .. }
                 | Command::Force { .. }
-                | Command::Generation { .. } => false,
+                | Command::Generation { .. }
+                | Command::Turn { .. }
+                | Command::TurnLost { .. } => false,
             },
         }
     }

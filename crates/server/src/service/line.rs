@@ -126,9 +126,10 @@ impl<E: Engine> Service<E> {
     /// Returns when a grant is over, as soon as this node has heard of it, and why, if that is known.
     pub async fn until_lost(&self, session: SessionId, name: &Name, fence: Fence) -> Option<Departure> {
         let mut ticket = self.desk.waiters.register(session, name);
-        self.desk.reached(fence.index()).await;
+        let granted_at = self.engine.index_of(fence);
+        self.desk.reached(granted_at).await;
         while self.look(|machine| machine.fence_of(session, name)) == Some(fence) {
-            if let Fate::Gone(departure) = ticket.fate(fence.index()).await {
+            if let Fate::Gone(departure) = ticket.fate(granted_at).await {
                 return Some(departure);
             }
         }

@@ -62,6 +62,12 @@ pub enum ServiceError {
     /// Who asks may not do this.
     #[error(transparent)]
     Denied(#[from] Denial),
+    /// Another node may know who leads.
+    #[error(
+        "with the peer engine a node knows what its own clients lead, and nothing else, so that no election can be \
+         observed: look at each node (`quorate elections`), or use --engine replicated"
+    )]
+    LedElsewhere,
 }
 
 /// Why a wait has ended.
@@ -79,6 +85,9 @@ pub enum Gone {
     /// Somebody took it away.
     #[error("it was taken away by force")]
     Forced,
+    /// The turn of its node was taken away.
+    #[error("this node has lost its turn, as it does not trust a majority of the group or stood still: ask again")]
+    TurnLost,
 }
 
 impl From<Departure> for Gone {
@@ -88,6 +97,7 @@ impl From<Departure> for Gone {
             Departure::Closed => Gone::Closed,
             Departure::Released | Departure::Withdrawn => Gone::Withdrawn,
             Departure::Forced => Gone::Forced,
+            Departure::TurnLost => Gone::TurnLost,
         }
     }
 }
@@ -150,6 +160,11 @@ impl<E: Engine> Service<E> {
     /// Looks at what this node has applied, which may be a little behind.
     pub fn look<T>(&self, look: impl FnOnce(&Machine) -> T) -> T {
         self.engine.look(look)
+    }
+
+    /// Whether nobody has what nobody has here. Otherwise a client of another node may have it.
+    pub fn knows_all(&self) -> bool {
+        self.look(|machine| !machine.is_by_turns())
     }
 
     /// Everything that happens from now on, as this node applies it.

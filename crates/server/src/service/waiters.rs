@@ -87,7 +87,8 @@ impl Waiters {
                 | Event::Delayed { .. }
                 | Event::Vacant { .. }
                 | Event::Proclaimed { .. }
-                | Event::Forced { .. } => {}
+                | Event::Forced { .. }
+                | Event::Wanted { .. } => {}
             }
         }
         if !events.is_empty() && self.watchers.receiver_count() > 0 {

@@ -79,7 +79,8 @@ impl Notes {
                 | Event::Left { .. }
                 | Event::Delayed { .. }
                 | Event::Vacant { .. }
-                | Event::Proclaimed { .. } => continue,
+                | Event::Proclaimed { .. }
+                | Event::Wanted { .. } => continue,
             };
             let is_full = matches!(note, Note::Expired { .. }) && self.queue.capacity() <= ROOM_FOR_FORCE;
             if is_full || self.queue.try_send(note).is_err() {

@@ -25,6 +25,8 @@ pub(super) struct Figures {
     /// So many were taken away because a session had expired, and so many by force.
     pub(super) expired: u64,
     pub(super) forced: u64,
+    /// So many as the turn of this node was taken away, with an engine that takes turns.
+    pub(super) turns_lost: u64,
     /// So many left the line without having got anything.
     pub(super) left: u64,
 }
@@ -35,6 +37,7 @@ impl Figures {
         self.holds.add(&other.holds);
         self.expired += other.expired;
         self.forced += other.forced;
+        self.turns_lost += other.turns_lost;
         self.left += other.left;
     }
 }
@@ -98,7 +101,11 @@ impl LockBook {
                         self.figures(now, name).left += 1;
                     }
                 }
-                Event::Delayed { .. } | Event::Vacant { .. } | Event::Proclaimed { .. } | Event::Forced { .. } => {}
+                Event::Delayed { .. }
+                | Event::Vacant { .. }
+                | Event::Proclaimed { .. }
+                | Event::Forced { .. }
+                | Event::Wanted { .. } => {}
             }
         }
     }
@@ -111,6 +118,7 @@ impl LockBook {
         match departure {
             Departure::Expired => figures.expired += 1,
             Departure::Forced => figures.forced += 1,
+            Departure::TurnLost => figures.turns_lost += 1,
             Departure::Released | Departure::Withdrawn | Departure::Closed => {}
         }
     }

@@ -3,11 +3,14 @@
 use std::fmt::{Display, Write};
 use std::sync::atomic::Ordering;
 
+use quorate_net::PeerStatus;
+
 use super::Telemetry;
 use super::histogram::Histogram;
 use super::locks::Figures;
-use crate::engine::{Cluster, Engine};
+use crate::engine::{Engine, Standing};
 use crate::machine::{Kind, Name};
+use crate::peer;
 use crate::raft::{Status, SyncHistogram};
 use crate::service::Service;
 
@@ -73,11 +76,14 @@ fn escaped(text: &str) -> String {
 }
 
 /// All figures of a node.
-pub(crate) fn page<E: Engine + Cluster>(telemetry: &Telemetry, service: &Service<E>) -> String {
+pub(crate) fn page<E: Engine>(telemetry: &Telemetry, service: &Service<E>, standing: &Standing) -> String {
     let mut page = Page::default();
     page.family("build_info", "gauge", "The version of this node.");
     page.sample("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
-    raft(&mut page, &service.engine().status(), telemetry);
+    match standing {
+        Standing::Replicated(status) => raft(&mut page, status, telemetry),
+        Standing::Peer(status) => peer(&mut page, status, service.index()),
+    }
     sessions_and_locks(&mut page, telemetry, service);
     traffic(&mut page, telemetry);
     page.0
@@ -110,6 +116,42 @@ fn raft(page: &mut Page, status: &Status, telemetry: &Telemetry) {
     page.one("trouble", "gauge", "Whether this node takes no part; its log says why.", trouble);
     page.family("log_sync_seconds", "histogram", "Time from handing a write to the log until it is on disk.");
     syncs(page, &status.syncs);
+}
+
+/// How the node takes turns. What locks wait and are held for is among the figures of locks.
+fn peer(page: &mut Page, status: &peer::Status, commands: u64) {
+    page.family("peer_info", "gauge", "The algorithm by which the nodes take turns.");
+    let labels = [("algorithm", &*status.turns.program()), ("election", status.turns.election.name())];
+    page.sample("peer_info", &labels, 1);
+    page.one("commands_applied_total", "counter", "Commands applied on this node.", commands);
+    page.one("trouble", "gauge", "Whether this node takes no part; its log says why.", u8::from(status.node.is_none()));
+    let Some(node) = &status.node else { return };
+    let leader = node.leader.map_or(0, |leader| leader.number());
+    page.one("peer_leader", "gauge", "The number of the node that leads; 0 if none is known.", leader);
+    page.one("peer_elections_total", "counter", "How often this node came to know another leader.", node.elections);
+    page.one("peer_resources", "gauge", "Names of which this node has heard.", node.resources);
+    page.one("peer_syncs_total", "counter", "How often the node has waited for its disk.", node.syncs);
+    page.one("peer_unexpected_total", "counter", "What arrived and nobody should have sent.", node.unexpected);
+    page.family("peer_messages_total", "counter", "Messages sent to other nodes, by kind.");
+    for (kind, count) in &node.sent {
+        page.sample("peer_messages_total", &[("kind", kind)], count);
+    }
+    let mut each = |name: &str, kind: &str, help: &str, value: fn(&PeerStatus) -> f64| {
+        page.family(name, kind, help);
+        for other in &node.peers {
+            page.sample(name, &[("peer", &other.id.number().to_string())], value(other));
+        }
+    };
+    each("peer_connected", "gauge", "Whether there is a connection.", |other| f64::from(u8::from(other.is_connected)));
+    each("peer_suspected", "gauge", "Whether it is taken for dead.", |other| f64::from(u8::from(other.is_suspected)));
+    each("peer_suspicions_total", "counter", "How often it was taken for dead.", |other| other.suspicions as f64);
+    each("peer_reconnects_total", "counter", "How often a connection was opened again.", |other| {
+        other.connections.saturating_sub(1) as f64
+    });
+    each("peer_dropped_total", "counter", "Messages that had nobody to go to.", |other| other.dropped as f64);
+    each("peer_round_trip_seconds", "gauge", "There and back, when it was measured last; 0 if it was not.", |other| {
+        other.round_trip.map_or(0.0, |took| took.as_secs_f64())
+    });
 }
 
 fn syncs(page: &mut Page, syncs: &SyncHistogram) {
@@ -160,6 +202,7 @@ fn sessions_and_locks<E: Engine>(page: &mut Page, telemetry: &Telemetry, service
     counter("lock_grants_total", "Grants while this node led.", |figures| figures.waits.count());
     counter("lock_expiries_total", "Grants lost as a session expired, while this node led.", |figures| figures.expired);
     counter("lock_forced_total", "Grants taken away by force while this node led.", |figures| figures.forced);
+    counter("lock_turns_lost_total", "Grants lost with this node's turn (peer engine).", |figures| figures.turns_lost);
     counter("lock_left_total", "Places in line given up while this node led.", |figures| figures.left);
     let mut histogram = |name: &str, help: &str, value: fn(&Figures) -> &Histogram| {
         page.family(name, "histogram", help);

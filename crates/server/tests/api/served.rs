@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
-use quorate_server::node::{MOST_CONNECTIONS, Node, NodeSettings};
+use quorate_server::node::{EngineSettings, MOST_CONNECTIONS, Node, NodeSettings, ReplicatedSettings};
 use quorate_server::raft::Timing;
 use serde_json::Value;
 use tokio::runtime::Runtime;
@@ -59,14 +59,17 @@ impl Served {
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let directory = std::env::temp_dir().join(format!("quorate-api-{}-{number}", std::process::id()));
         let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
-        let settings = NodeSettings {
+        let engine = EngineSettings::Replicated(ReplicatedSettings {
             node: 1,
-            listen: "127.0.0.1:0".parse().unwrap(),
             advertise: None,
             data: directory.clone(),
             first_members: Default::default(),
             joins,
             timing: Timing::default(),
+        });
+        let settings = NodeSettings {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            engine,
             tls: None,
             tokens: None,
             is_insecure: false,

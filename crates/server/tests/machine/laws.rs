@@ -231,6 +231,7 @@ impl Told {
                 self.lock(name).delays.clear();
                 Ok(())
             }
+            Event::Wanted { .. } => Err("who grants by itself wants no turn".into()),
         }
     }
 
@@ -282,6 +283,7 @@ fn departs(event: &Event, from: &Name) -> bool {
         | Event::Delayed { .. }
         | Event::Vacant { .. }
         | Event::Proclaimed { .. }
-        | Event::Forced { .. } => false,
+        | Event::Forced { .. }
+        | Event::Wanted { .. } => false,
     }
 }

@@ -11,6 +11,8 @@ use quorate_server::raft::Timing;
 use serde::Deserialize;
 
 use super::logging::LogFormat;
+use super::suggest::with_suggestion;
+use super::turns::{EngineName, WrittenTurns};
 
 /// What a file says. Whatever it does not say is as if there were no file.
 #[derive(Debug, Default, Deserialize)]
@@ -23,7 +25,10 @@ pub(super) struct Config {
     pub(super) tokens: Option<PathBuf>,
     pub(super) insecure: bool,
     pub(super) join: bool,
+    pub(super) engine: Option<EngineName>,
     members: BTreeMap<String, String>,
+    /// How the nodes take turns. Where this is, they do.
+    pub(super) turns: Option<WrittenTurns>,
     tls: Option<Tls>,
     timing: Option<WrittenTiming>,
     pub(super) log: Log,
@@ -79,9 +84,10 @@ impl Config {
     }
 
     fn parse(text: &str) -> Result<Config, String> {
-        let config: Config = toml::from_str(text).map_err(|error| error.to_string())?;
-        config.first_members()?;
+        let config: Config = toml::from_str(text).map_err(|error| with_suggestion(&error))?;
+        config.members()?;
         config.timing()?;
+        config.turns.as_ref().map_or(Ok(None), WrittenTurns::election)?;
         if config.join && !config.members.is_empty() {
             return Err("a node that joins a cluster names no members: leave out join or members".into());
         }
@@ -91,8 +97,8 @@ impl Config {
         Ok(config)
     }
 
-    /// Those who begin a cluster together.
-    pub(super) fn first_members(&self) -> Result<BTreeMap<u64, String>, String> {
+    /// Those who begin a cluster together, or take turns.
+    pub(super) fn members(&self) -> Result<BTreeMap<u64, String>, String> {
         let read = |(node, address): (&String, &String)| {
             member(node, address).ok_or_else(|| {
                 format!("members.{node} = {address:?}: write a number and an address, as in 2 = \"10.0.0.2:7420\"")
@@ -134,7 +140,7 @@ mod tests {
         let example = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../packaging/node.toml");
         let config = Config::read(&example).unwrap();
         let place = example.parent().unwrap();
-        assert_eq!(config.first_members().unwrap().len(), 3);
+        assert_eq!(config.members().unwrap().len(), 3);
         assert_eq!(config.tls().unwrap().cert, place.join("keys/node1.crt"));
         assert_eq!(config.tokens, Some(place.join("tokens.toml")));
         assert_eq!(config.timing().unwrap(), Timing::default(), "what the example shows is the default");

@@ -147,6 +147,7 @@ fn in_a_line(event: &Event) -> String {
         "vacant" => format!("{name}  nobody has it or waits"),
         "proclaimed" => format!("{name}  {session} says something else"),
         "forced" => format!("{name}  taken away by {}", text("by")),
+        "wanted" => format!("{name}  this node asks for its turn"),
         other => format!("{}  {}", harmless(other), harmless(&data.to_string())),
     };
     format!("{}  {what}", styled(DIM, &time_of_day(data["at_ms"].as_u64().unwrap_or(0))))

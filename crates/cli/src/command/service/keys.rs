@@ -9,6 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use clap::{Args, Subcommand, ValueEnum};
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
+use quorate_net::member_name;
 use quorate_server::access::{Role, append, draw_token};
 use quorate_server::node::{MEMBER_NAME, TlsFiles, check_tls};
 use rcgen::{
@@ -41,7 +42,8 @@ enum What {
 
 #[derive(Args, Debug)]
 struct Nodes {
-    /// A node: the name of its files, and the addresses or names by which clients reach it
+    /// A node: the name of its files, and the addresses or names by which clients reach it. With the peer engine the
+    /// name ends with the node's number, as in node1
     #[arg(value_name = "NAME=HOST,…", required = true, value_parser = node)]
     nodes: Vec<NewNode>,
 
@@ -246,10 +248,18 @@ fn authority_params() -> CertificateParams {
     params
 }
 
-/// A node's certificate: for clients by its hosts, and for members by the name that they have in common.
+/// The number of a node whose name ends with one, as node1 does.
+fn number_of(name: &str) -> Option<u32> {
+    let digits = name.len() - name.trim_end_matches(|c: char| c.is_ascii_digit()).len();
+    name[name.len() - digits..].parse().ok().filter(|number| *number > 0)
+}
+
+/// A node's certificate: for clients by its hosts, for members by the name that they have in common, and for those that
+/// take turns by its number.
 fn node_params(name: &str, hosts: &[String]) -> Result<CertificateParams, rcgen::Error> {
     let local = ["localhost", "127.0.0.1", "::1", MEMBER_NAME].map(String::from);
-    let mut names: Vec<String> = hosts.iter().cloned().chain(local).collect();
+    let numbered = number_of(name).map(member_name);
+    let mut names: Vec<String> = hosts.iter().cloned().chain(local).chain(numbered).collect();
     names.sort();
     names.dedup();
     let mut params = params(name, YEARS);
@@ -263,6 +273,12 @@ fn node_params(name: &str, hosts: &[String]) -> Result<CertificateParams, rcgen:
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_ends_with_a_number_is_that_of_the_member() {
+        let numbers = ["node1", "7", "db-12", "node", "0", "node2x", "99999999999"].map(number_of);
+        assert_eq!(numbers, [Some(1), Some(7), Some(12), None, None, None, None]);
+    }
 
     #[test]
     fn a_node_has_a_plain_name_and_hosts_without_ports() {

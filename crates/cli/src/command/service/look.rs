@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use quorate_client::contract::{Election, Lock, Mode};
+use quorate_client::contract::{Election, Lock, Mode, Peer};
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::{DIM, HEADING, Terminal, styled};
 
@@ -62,12 +62,12 @@ pub(crate) fn locks(arguments: &Locks, terminal: &mut Terminal) -> Result<ExitCo
     let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
     let found = run_async(async {
         match &arguments.name {
-            Some(name) => client.lock(name).await.map(|lock| (vec![lock], 1)),
-            None => client.locks().await.map(|locks| (locks.locks, locks.total)),
+            Some(name) => client.lock(name).await.map(|lock| (vec![lock], 1, false)),
+            None => client.locks().await.map(|locks| (locks.locks, locks.total, locks.here_only)),
         }
         .map_err(|error| failed(&error))
     });
-    let (locks, total) = found?;
+    let (locks, total, here_only) = found?;
     if terminal.is_json() {
         match (&arguments.name, &locks[..]) {
             (Some(_), [lock]) => terminal.print_json(lock)?,
@@ -75,7 +75,9 @@ pub(crate) fn locks(arguments: &Locks, terminal: &mut Terminal) -> Result<ExitCo
         }
         return Ok(ExitCode::SUCCESS);
     }
-    terminal.print(&all("nobody holds or awaits a lock", locks.iter().map(shown), total))?;
+    let none =
+        if here_only { "no client of this node holds or awaits a lock" } else { "nobody holds or awaits a lock" };
+    terminal.print(&all(none, locks.iter().map(shown), total))?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -96,12 +98,12 @@ pub(crate) fn elections(arguments: &Elections, terminal: &mut Terminal) -> Resul
     let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
     let found = run_async(async {
         match &arguments.name {
-            Some(name) => client.election(name).await.map(|election| (vec![election], 1)),
-            None => client.elections().await.map(|elections| (elections.elections, elections.total)),
+            Some(name) => client.election(name).await.map(|election| (vec![election], 1, false)),
+            None => client.elections().await.map(|found| (found.elections, found.total, found.here_only)),
         }
         .map_err(|error| failed(&error))
     });
-    let (elections, total) = found?;
+    let (elections, total, here_only) = found?;
     if terminal.is_json() {
         match (&arguments.name, &elections[..]) {
             (Some(_), [election]) => terminal.print_json(election)?,
@@ -109,13 +111,18 @@ pub(crate) fn elections(arguments: &Elections, terminal: &mut Terminal) -> Resul
         }
         return Ok(ExitCode::SUCCESS);
     }
-    terminal.print(&all("nobody leads or waits to lead", elections.iter().map(led), total))?;
+    let none =
+        if here_only { "no client of this node leads or waits to lead" } else { "nobody leads or waits to lead" };
+    terminal.print(&all(none, elections.iter().map(led), total))?;
     Ok(ExitCode::SUCCESS)
 }
 
 fn led(election: &Election) -> String {
     let mut text = format!("{}\n", styled(HEADING, &harmless(&election.name)));
     match &election.leader {
+        None if election.here_only => {
+            text.push_str("  no client of this node leads; who leads at others is not known\n")
+        }
         None => text.push_str("  nobody leads\n"),
         Some(leader) => {
             let session = styled(DIM, &format!("session {}", leader.session));
@@ -133,7 +140,8 @@ fn shown(lock: &Lock) -> String {
     let mut text = format!("{}\n", styled(HEADING, &harmless(&lock.name)));
     if lock.holders.is_empty() {
         let delay = lock.delay_ms.map_or(String::new(), |ms| format!(", and nobody gets it for {}", in_words(ms)));
-        text.push_str(&format!("  nobody holds it{delay}\n"));
+        let nobody = if lock.here_only { "no client of this node" } else { "nobody" };
+        text.push_str(&format!("  {nobody} holds it{delay}\n"));
     }
     for holder in &lock.holders {
         let (label, held, fence) = (harmless(&holder.label), in_words(holder.held_ms), holder.fence);
@@ -169,15 +177,38 @@ pub(crate) fn status(arguments: &Status, terminal: &mut Terminal) -> Result<Exit
     }
     let leader = status.leader.map_or("nobody leads".into(), |leader| format!("node {leader} leads"));
     let (node, version, term) = (status.node, &status.version, status.term);
-    let mut text = format!("node {node}, version {version}; {leader} in term {term}\n");
     let (applied, sessions, locks) = (status.applied, status.sessions, status.locks);
-    text.push_str(&format!("{applied} commands applied, {sessions} sessions, {locks} locks and elections\n"));
+    let counts = format!("{applied} commands applied, {sessions} sessions, {locks} locks and elections");
+    let mut text = match &status.turns {
+        None => format!("node {node}, version {version}; {leader} in term {term}\n{counts}\n"),
+        Some(turns) => {
+            let terms = turns.terms.as_deref().unwrap_or("it has stopped to take part: its log says why");
+            format!("node {node}, version {version}; peer engine; {leader}\n{terms}\n{counts} of its own clients\n")
+        }
+    };
     for member in &status.members {
-        let learns = if member.votes { "" } else { "  learns, does not vote yet" };
-        text.push_str(&format!("  node {}  {}{learns}\n", member.node, member.address));
+        let peers = status.turns.iter().flat_map(|turns| &turns.peers);
+        let peer = peers.into_iter().find(|peer| peer.node == member.node).map(met);
+        let is_this = status.turns.is_some() && member.node == node;
+        let how = match peer {
+            Some(peer) => peer,
+            None if is_this => "  this node".into(),
+            None if member.votes => String::new(),
+            None => "  learns, does not vote yet".into(),
+        };
+        text.push_str(&format!("  node {}  {}{how}\n", member.node, member.address));
     }
     terminal.print(&text)?;
     Ok(ExitCode::SUCCESS)
+}
+
+/// How another node is, as the one that was asked knows it.
+fn met(peer: &Peer) -> String {
+    let is_there = if peer.connected { "connected" } else { "not connected" };
+    let suspected = if peer.suspected { ", taken for dead" } else { "" };
+    let round_trip = peer.round_trip_us.filter(|_| peer.connected);
+    let round_trip = round_trip.map_or(String::new(), |us| format!(", {:.1} ms there and back", us as f64 / 1000.0));
+    format!("  {is_there}{suspected}{round_trip}")
 }
 
 pub(crate) fn release(arguments: &Release, terminal: &mut Terminal) -> Result<ExitCode, Failure> {

@@ -15,6 +15,8 @@ pub(crate) mod member;
 mod process;
 pub(crate) mod serve;
 mod signals;
+mod suggest;
+mod turns;
 
 use std::future::Future;
 use std::path::{Path, PathBuf};

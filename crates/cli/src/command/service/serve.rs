@@ -9,13 +9,15 @@ use clap::Args;
 use quorate_client::contract::DEFAULT_ADDRESS;
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
-use quorate_server::node::{MOST_CONNECTIONS, Node, NodeSettings, TlsFiles};
+use quorate_server::node::{EngineSettings, MOST_CONNECTIONS, Node, NodeSettings, ReplicatedSettings, TlsFiles};
+use quorate_server::peer::PeerSettings;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::config::{Config, member};
 use super::logging::{self, LogFormat};
 use super::run_node;
+use super::turns::Turns;
 
 /// Where the data is kept unless told otherwise.
 const DEFAULT_DATA: &str = "quorate-data";
@@ -23,13 +25,17 @@ const DEFAULT_DATA: &str = "quorate-data";
 const OTHER_FILES: usize = 512;
 
 /// Serve locks and elections: one durable node by default
+///
+/// With --engine peer the nodes take turns by an algorithm, each for its own clients, without a leader and without a
+/// log. Sessions then end with their node and do not survive its restart; there are no shared locks, permits, delays
+/// and backups. --member then says where the nodes speak with each other, and --listen where clients do.
 #[derive(Args, Debug)]
 pub(crate) struct Serve {
     /// A file that says all this; options come before it. An example is packaging/node.toml
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where to listen, for clients and for other nodes [default: 127.0.0.1:7420]
+    /// Where to listen, for clients and, unless they take turns, for other nodes [default: 127.0.0.1:7420]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
 
@@ -38,10 +44,10 @@ pub(crate) struct Serve {
     data: Option<PathBuf>,
 
     /// The number of this node within its cluster [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, alias = "id", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     node: Option<u64>,
 
-    /// A member of the cluster that begins now, this node included; repeat for each
+    /// A member of the cluster that begins now, or takes turns, this node included; repeat for each
     #[arg(long, value_name = "N=ADDRESS", value_parser = parse_member)]
     member: Vec<(u64, String)>,
 
@@ -52,6 +58,21 @@ pub(crate) struct Serve {
     /// Where other nodes reach this one, if that is not where it listens
     #[arg(long, value_name = "ADDRESS")]
     advertise: Option<String>,
+
+    #[command(flatten)]
+    turns: Turns,
+
+    /// The name of the group: nodes of others are refused [default: quorate]
+    #[arg(long, value_name = "NAME", help_heading = "Taking turns")]
+    cluster: Option<String>,
+
+    /// Where to listen for other nodes, if that is not where --member says that they reach this one
+    #[arg(long, value_name = "ADDRESS", help_heading = "Taking turns")]
+    member_listen: Option<String>,
+
+    /// The data directory was lost: join as one that comes back and has forgotten what it promised
+    #[arg(long, help_heading = "Taking turns")]
+    forgotten: bool,
 
     /// The certificate of the cluster's authority: encrypts, and members must show theirs (`quorate keys nodes`)
     #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "tls_key"])]
@@ -111,26 +132,58 @@ impl Plan {
             (Some(ca), Some(cert), Some(key)) => Some(TlsFiles { ca, cert, key }),
             _ => config.tls(),
         };
-        let first_members: BTreeMap<_, _> = if arguments.join {
+        let members: BTreeMap<_, _> = if arguments.join {
             BTreeMap::new()
         } else if arguments.member.is_empty() {
-            config.first_members().map_err(Failure::Usage)?
+            config.members().map_err(Failure::Usage)?
         } else {
-            arguments.member.into_iter().collect()
+            members_once(arguments.member)?
         };
+        let (node, is_insecure) = (arguments.node.or(config.node).unwrap_or(1), arguments.insecure || config.insecure);
         let default_address = || DEFAULT_ADDRESS.parse().expect("it is an address");
+        let listen = arguments.listen.or(config.listen).unwrap_or_else(default_address);
+        let joins = arguments.join || (config.join && members.is_empty());
+        let advertise = arguments.advertise.or(config.advertise.clone());
+        let data = arguments.data.or(config.data.clone()).unwrap_or_else(|| DEFAULT_DATA.into());
+        let written = config.turns.clone();
+        let only_turns = arguments.cluster.is_some() || arguments.member_listen.is_some() || arguments.forgotten;
+        let member_listen = arguments.member_listen.or_else(|| written.as_ref().and_then(|turns| turns.listen.clone()));
+        let engine = match arguments.turns.settle(config.engine, written)? {
+            Some(mut turns) => {
+                if let Some(cluster) = arguments.cluster {
+                    turns.cluster = cluster;
+                }
+                let (tls, is_forgotten) = (tls.clone(), arguments.forgotten);
+                refuse_what_turns_have_not(joins, advertise.as_deref(), &members, listen)?;
+                let listen = member_listen;
+                EngineSettings::Peer(PeerSettings {
+                    node,
+                    members,
+                    listen,
+                    data,
+                    tls,
+                    is_insecure,
+                    is_forgotten,
+                    turns,
+                })
+            }
+            None if only_turns => {
+                let for_turns =
+                    "--cluster, --member-listen and --forgotten are for --engine peer: say that, or leave them out";
+                return Err(Failure::Usage(for_turns.into()));
+            }
+            None => {
+                let (first_members, timing) = (members, config.timing().map_err(Failure::Usage)?);
+                EngineSettings::Replicated(ReplicatedSettings { node, advertise, data, first_members, joins, timing })
+            }
+        };
         let settings = NodeSettings {
-            node: arguments.node.or(config.node).unwrap_or(1),
-            listen: arguments.listen.or(config.listen).unwrap_or_else(default_address),
-            timing: config.timing().map_err(Failure::Usage)?,
-            joins: arguments.join || (config.join && first_members.is_empty()),
-            first_members,
+            listen,
+            engine,
             tls,
             most_connections: connections(arguments.max_connections.or(config.limits.connections)),
-            advertise: arguments.advertise.or(config.advertise),
-            data: arguments.data.or(config.data).unwrap_or_else(|| DEFAULT_DATA.into()),
             tokens: arguments.tokens.or(config.tokens),
-            is_insecure: arguments.insecure || config.insecure,
+            is_insecure,
         };
         refuse_open_doors(&settings)?;
         Ok(Plan {
@@ -141,12 +194,51 @@ impl Plan {
     }
 }
 
+/// Who is named twice would be forgotten once.
+fn members_once(members: Vec<(u64, String)>) -> Result<BTreeMap<u64, String>, Failure> {
+    let mut found = BTreeMap::new();
+    for (node, address) in members {
+        if let Some(other) = found.insert(node, address) {
+            return Err(Failure::Usage(format!("member {node} is named twice, first at {other}: name each once")));
+        }
+    }
+    Ok(found)
+}
+
+/// Nodes that take turns are a fixed list, and have a port for each other.
+fn refuse_what_turns_have_not(
+    joins: bool,
+    advertise: Option<&str>,
+    members: &BTreeMap<u64, String>,
+    listen: SocketAddr,
+) -> Result<(), Failure> {
+    let refused = if joins {
+        "the nodes of the peer engine are a fixed list, to which nobody is added: name all with --member on each of them"
+    } else if advertise.is_some() {
+        "with the peer engine --member says where other nodes reach this one: leave out --advertise"
+    } else if members.is_empty() {
+        "the nodes of the peer engine are a fixed list: name all with --member, this one included, as in --member \
+         1=127.0.0.1:7431"
+    } else if listen.port() != 0 && members.values().any(|member| *member == listen.to_string()) {
+        "with the peer engine clients and members have ports of their own: --listen is for clients, and --member is \
+         where the nodes speak with each other"
+    } else {
+        return Ok(());
+    };
+    Err(Failure::Usage(refused.into()))
+}
+
 /// Where others can come, everything is encrypted and everybody is asked who they are, unless that is not wanted.
 fn refuse_open_doors(settings: &NodeSettings) -> Result<(), Failure> {
     if settings.is_insecure {
         return Ok(());
     }
-    if settings.tokens.is_some() && settings.tls.is_none() && (settings.joins || settings.first_members.len() > 1) {
+    let has_members = match &settings.engine {
+        EngineSettings::Replicated(settings) => settings.joins || settings.first_members.len() > 1,
+        // They speak with each other elsewhere, and see to that themselves.
+        EngineSettings::Peer(_) => false,
+    };
+    if settings.tokens.is_some() && settings.tls.is_none() && has_members {
         return Err(Failure::Usage(
             "clients would be asked who they are, and members believed: give certificates, too (`quorate keys nodes`, \
              --tls-ca, …), or say --insecure if the network is yours alone"
@@ -194,13 +286,21 @@ pub(crate) fn run(arguments: Serve, terminal: &mut Terminal) -> Result<ExitCode,
 async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     // Listened to before anything is promised, so that a stop is always a clean one.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
-    let (node, directory) = (settings.node, settings.data.display().to_string());
-    let (tls, asks, joins) = (settings.tls.clone(), settings.tokens.is_some(), settings.joins);
+    let (node, directory) = (settings.engine.node(), settings.engine.data().display().to_string());
+    let (tls, asks) = (settings.tls.clone(), settings.tokens.is_some());
+    let (engine, joins, how) = match &settings.engine {
+        EngineSettings::Replicated(settings) => ("replicated", settings.joins, String::new()),
+        EngineSettings::Peer(settings) => {
+            let (program, many) = (settings.turns.program(), settings.members.len());
+            ("peer", false, format!("; takes turns with {} others by {program}", many - 1))
+        }
+    };
     let running = Node::start(settings).await.map_err(|error| Failure::Failed(error.to_string()))?;
     let address = running.address();
     if terminal.is_json() {
         let started = serde_json::json!({
             "node": node, "address": address.to_string(), "data": directory, "tls": tls.is_some(), "tokens": asks,
+            "engine": engine,
         });
         terminal.print(&format!("{started}\n"))?;
     } else if joins {
@@ -210,6 +310,7 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
              Ctrl-C stops it\n"
         ))?;
     } else {
+        let turns = how;
         let (how, curl) = match &tls {
             Some(TlsFiles { ca, .. }) => {
                 let ca = ca.display();
@@ -222,13 +323,13 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
         let (how, header) =
             if asks { (format!("{how} --token-file FILE"), " -H \"Authorization: Bearer $TOKEN\"") } else { (how, "") };
         terminal.print(&format!(
-            "node {node} serves on {address}, with its data in {directory}\n\n\
+            "node {node} serves on {address}, with its data in {directory}{turns}\n\n\
              try    quorate lock{how} backup -- sleep 10\n       \
              {curl}/v1/locks/backup/acquire{header} -d '{{\"ttl\": \"30s\"}}'\n       \
              quorate locks{how}\n\nCtrl-C stops it\n"
         ))?;
     }
-    let mut trouble = running.service.engine().trouble();
+    let mut trouble = running.trouble();
     let failed = tokio::select! {
         _ = terminate.recv() => None,
         _ = interrupt.recv() => None,

@@ -167,7 +167,8 @@ impl Server {
                 | Told::Delayed { .. }
                 | Told::Vacant { .. }
                 | Told::Proclaimed { .. }
-                | Told::Forced { .. } => {}
+                | Told::Forced { .. }
+                | Told::Wanted { .. } => {}
             }
         }
         response
@@ -194,7 +195,8 @@ impl Log {
                 | Told::Delayed { .. }
                 | Told::Vacant { .. }
                 | Told::Proclaimed { .. }
-                | Told::Forced { .. } => {}
+                | Told::Forced { .. }
+                | Told::Wanted { .. } => {}
             }
         }
         if let Some(lock) = self.machine.lock(&lock(), 0) {

@@ -19,6 +19,7 @@ use nodes::{Leader, Nodes};
 
 use super::process::TemporaryDirectory;
 use super::run_async;
+use super::turns::Turns;
 
 /// How often to look who leads, and who has ended.
 const GLANCE: Duration = Duration::from_millis(200);
@@ -41,6 +42,9 @@ pub(crate) struct Dev {
     /// Where to keep the data, and the ports with them; by default in a temporary directory that is deleted in the end
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
+
+    #[command(flatten)]
+    turns: Turns,
 }
 
 /// Says what happens, to people or to programs.
@@ -61,8 +65,12 @@ impl Reporter<'_> {
         self.say(&format!("node {node} {words}"), &json!({ "event": what, "node": node }))
     }
 
-    fn leader(&mut self, leader: Leader) -> Result<(), Failure> {
+    fn leader(&mut self, leader: Leader, takes_turns: bool) -> Result<(), Failure> {
         match leader {
+            Some((node, _)) if takes_turns => {
+                let event = json!({ "event": "leader", "node": node });
+                self.say(&styled(HEADING, &format!("node {node} leads")), &event)
+            }
             Some((node, term)) => {
                 let event = json!({ "event": "leader", "node": node, "term": term });
                 self.say(&styled(HEADING, &format!("node {node} leads, in term {term}")), &event)
@@ -81,7 +89,8 @@ async fn dev(arguments: Dev, terminal: &mut Terminal) -> Result<ExitCode, Failur
     let data = arguments.data.or_else(|| temporary.as_ref().map(|temporary| temporary.path().into()));
     let data = data.unwrap_or_default();
     std::fs::create_dir_all(&data).map_err(|error| Failure::File { path: data.display().to_string(), error })?;
-    let mut nodes = Nodes::at(arguments.port, arguments.nodes, &data)?;
+    let turns = arguments.turns.settle(None, None)?;
+    let mut nodes = Nodes::at(arguments.port, arguments.nodes, &data, turns)?;
     let mut reporter = Reporter(terminal);
     let lived = live(&mut nodes, &data.display().to_string(), temporary.is_some(), &mut reporter).await;
     // Whatever has happened, nobody is left behind.
@@ -100,10 +109,18 @@ async fn live(nodes: &mut Nodes, data: &str, is_temporary: bool, reporter: &mut 
     }
     let endpoints = addresses.join(",");
     let fate = if is_temporary { ", deleted in the end" } else { "" };
-    let text = format!(
-        "data in {data}{fate}\n\ntry   QUORATE_ENDPOINTS={endpoints} quorate lock backup -- sleep 10\nkeys  {KEYS}\n"
-    );
-    reporter.say(&text, &json!({ "event": "ready", "endpoints": endpoints, "data": data }))?;
+    let (program, to_try) = match nodes.turns() {
+        None => (None, format!("try   QUORATE_ENDPOINTS={endpoints} quorate lock backup -- sleep 10")),
+        // Each client has its session at one node, and meets those of the others at the lock.
+        Some(turns) => {
+            let at = |address: &String| format!("quorate lock -e {address} backup -- sleep 10");
+            let lines: Vec<_> = addresses.iter().take(2).map(at).collect();
+            let program = turns.program();
+            (Some(program.clone()), format!("they take turns by {program}\n\ntry   {}", lines.join("\n      ")))
+        }
+    };
+    let text = format!("data in {data}{fate}\n\n{to_try}\nkeys  {KEYS}\n");
+    reporter.say(&text, &json!({ "event": "ready", "endpoints": endpoints, "data": data, "algorithm": program }))?;
 
     let _each_key = EachKey::begin();
     let (mut wishes, mut has_input) = (keys::read(), true);
@@ -123,7 +140,7 @@ async fn live(nodes: &mut Nodes, data: &str, is_temporary: bool, reporter: &mut 
                 }
                 let now = nodes.leader().await;
                 if now != leader {
-                    reporter.leader(now)?;
+                    reporter.leader(now, nodes.turns().is_some())?;
                     leader = now;
                 }
             }

@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use quorate_client::Client;
 use quorate_lab::command::failure::Failure;
+use quorate_server::peer::TurnSettings;
 use rustix::process::Signal;
 use tokio::task::JoinSet;
 
 use super::super::process::Process;
+use super::super::turns::to_arguments;
 
 /// How long a node may take to say how it is.
 const PATIENCE: Duration = Duration::from_millis(500);
@@ -23,7 +25,10 @@ enum Life {
 
 /// A node, numbered from 1.
 struct Node {
+    /// Where clients reach it.
     address: String,
+    /// Where other nodes do.
+    member: String,
     life: Life,
 }
 
@@ -31,13 +36,37 @@ struct Node {
 pub(super) struct Nodes {
     nodes: Vec<Node>,
     data: PathBuf,
+    /// How they take turns, if they do.
+    turns: Option<TurnSettings>,
+}
+
+/// Finds out whether ports are free, and keeps them for now: those that the file has, or these. The members know each
+/// other by these, so that another cluster on the same data must have the same.
+fn reserve(file: &Path, ports: Vec<u16>, data: &Path) -> Result<Vec<(String, TcpListener)>, Failure> {
+    let ports = match std::fs::read_to_string(file) {
+        Ok(text) => ports_of_before(&text, ports.len(), data)?,
+        Err(_) => ports,
+    };
+    let mut listeners = Vec::new();
+    for port in ports {
+        let bound =
+            TcpListener::bind(("127.0.0.1", port)).and_then(|bound| Ok((bound.local_addr()?.to_string(), bound)));
+        listeners.push(bound.map_err(|error| {
+            let advice = "choose other ones with --port, or any that are free with --port 0";
+            Failure::Failed(format!("cannot listen on port {port}: {error}; {advice}"))
+        })?);
+    }
+    let addresses: Vec<_> = listeners.iter().map(|(address, _)| address.as_str()).collect();
+    let written = std::fs::write(file, addresses.join("\n"));
+    written.map_err(|error| Failure::File { path: file.display().to_string(), error })?;
+    Ok(listeners)
 }
 
 /// The ports of a cluster that has been here before.
-fn ports_of_before(text: &str, many: u16, data: &Path) -> Result<Vec<u16>, Failure> {
+fn ports_of_before(text: &str, many: usize, data: &Path) -> Result<Vec<u16>, Failure> {
     let ports = text.lines().map(|line| line.rsplit(':').next().and_then(|port| port.parse().ok()));
     let ports: Vec<u16> = ports.collect::<Option<_>>().unwrap_or_default();
-    if ports.len() == usize::from(many) {
+    if ports.len() == many {
         return Ok(ports);
     }
     let (data, before) = (data.display(), ports.len());
@@ -49,31 +78,30 @@ pub(super) type Leader = Option<(u64, u64)>;
 
 impl Nodes {
     /// Chooses addresses: those that the data were made with, or else from this port on, or any that are free if it is
-    /// 0.
-    pub(super) fn at(port: u16, many: u16, data: &Path) -> Result<Nodes, Failure> {
-        let file = data.join("addresses");
-        let ports = match std::fs::read_to_string(&file) {
-            Ok(text) => ports_of_before(&text, many, data)?,
-            Err(_) if port == 0 => vec![0; usize::from(many)],
-            Err(_) => (0..many).map(|number| port.checked_add(number)).collect::<Option<_>>().ok_or_else(|| {
-                Failure::Usage(format!("--port {port} leaves no room for {many} ports: the last one is {}", u16::MAX))
-            })?,
+    /// 0. Nodes that take turns have others for each other, wherever there is room.
+    pub(super) fn at(port: u16, many: u16, data: &Path, turns: Option<TurnSettings>) -> Result<Nodes, Failure> {
+        let ports = (0..many).map(|number| if port == 0 { Some(0) } else { port.checked_add(number) });
+        let ports = ports.collect::<Option<Vec<_>>>().ok_or_else(|| {
+            Failure::Usage(format!("--port {port} leaves no room for {many} ports: the last one is {}", u16::MAX))
+        })?;
+        let clients = reserve(&data.join("addresses"), ports, data)?;
+        let members = match turns {
+            None => Vec::new(),
+            Some(_) => reserve(&data.join("members"), vec![0; usize::from(many)], data)?,
         };
-        let mut listeners = Vec::new();
-        for port in ports {
-            let bound = TcpListener::bind(("127.0.0.1", port)).and_then(|bound| Ok((bound.local_addr()?, bound)));
-            listeners.push(bound.map_err(|error| {
-                let advice = "choose other ones with --port, or any that are free with --port 0";
-                Failure::Failed(format!("cannot listen on port {port}: {error}; {advice}"))
-            })?);
-        }
+        let address = |(address, _): &(String, TcpListener)| address.clone();
+        let nodes = clients.iter().enumerate().map(|(at, client)| Node {
+            address: address(client),
+            member: address(members.get(at).unwrap_or(client)),
+            life: Life::Dead,
+        });
         // They are free, and were ours until now; the nodes ask for them next.
-        let nodes = listeners.iter().map(|(address, _)| Node { address: address.to_string(), life: Life::Dead });
-        let nodes = Nodes { nodes: nodes.collect(), data: data.into() };
-        // The members know each other by these: another cluster on the same data must have the same.
-        let written = std::fs::write(&file, nodes.addresses().join("\n"));
-        written.map_err(|error| Failure::File { path: file.display().to_string(), error })?;
-        Ok(nodes)
+        Ok(Nodes { nodes: nodes.collect(), data: data.into(), turns })
+    }
+
+    /// How they take turns, if they do.
+    pub(super) fn turns(&self) -> Option<&TurnSettings> {
+        self.turns.as_ref()
     }
 
     pub(super) fn len(&self) -> usize {
@@ -88,12 +116,13 @@ impl Nodes {
     pub(super) async fn start(&mut self, number: usize) -> Result<u32, Failure> {
         self.kill(number).await;
         let addresses = self.addresses();
-        let members = addresses.iter().enumerate().map(|(at, address)| format!("--member={}={address}", at + 1));
+        let members = self.nodes.iter().enumerate().map(|(at, node)| format!("--member={}={}", at + 1, node.member));
         let address = &addresses[number - 1];
         let data = self.data.join(format!("node-{number}")).display().to_string();
         let mut arguments = vec!["serve".into(), format!("--node={number}"), format!("--listen={address}")];
         arguments.extend(["--data".into(), data]);
         arguments.extend(members);
+        arguments.extend(self.turns.iter().flat_map(to_arguments));
         let mut process = Process::start(&arguments, &self.data.join(format!("node-{number}.log")))?;
         process.says().await?;
         let pid = process.pid();

@@ -1,0 +1,327 @@
+//! Nodes that take turns (`--engine peer`): real processes, and clients of different nodes.
+
+use std::net::TcpListener;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::running::{Running, lives};
+use crate::security::Keys;
+use crate::support::{Directory, Served, eventually, quorate, request};
+
+/// Quick enough for a test, and slow enough for a machine that has much else to do.
+const TIMES: [&str; 6] = ["--beat", "200ms", "--tolerance", "3s", "--delay-bound", "50ms"];
+
+struct Group {
+    directory: Directory,
+    members: Vec<String>,
+    options: Vec<Vec<String>>,
+    nodes: Vec<Option<Served>>,
+}
+
+impl Group {
+    /// Three nodes with this algorithm.
+    fn start(algorithm: &str) -> Group {
+        let more = |_| ["--algorithm", algorithm].iter().chain(&TIMES).map(ToString::to_string).collect();
+        Group::of((1..=3).map(more).collect())
+    }
+
+    /// As many nodes as there are options of.
+    fn of(options: Vec<Vec<String>>) -> Group {
+        let listeners: Vec<_> = options.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+        let members = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
+        drop(listeners);
+        let nodes = options.iter().map(|_| None).collect();
+        let mut group = Group { directory: Directory::new(), members, options, nodes };
+        (1..=group.nodes.len()).for_each(|node| group.start_node(node));
+        group
+    }
+
+    fn start_node(&mut self, number: usize) {
+        let members = self.members.iter().enumerate().map(|(at, address)| format!("--member={}={address}", at + 1));
+        let arguments: Vec<_> = [format!("--id={number}")].into_iter().chain(members).collect();
+        let arguments: Vec<_> = arguments.iter().chain(&self.options[number - 1]).map(String::as_str).collect();
+        let data = self.directory.path().join(number.to_string());
+        self.nodes[number - 1] = Some(Served::start(&data, &arguments));
+    }
+
+    fn node(&self, number: usize) -> &Served {
+        self.nodes[number - 1].as_ref().unwrap()
+    }
+
+    fn kill(&mut self, number: usize) {
+        self.nodes[number - 1].take().unwrap().kill();
+    }
+}
+
+fn fence(grant: &Value) -> u64 {
+    grant["fence"].as_u64().unwrap_or_else(|| panic!("{grant}"))
+}
+
+#[test]
+fn clients_of_different_nodes_exclude_each_other_and_fences_grow() {
+    let group = Group::start("maekawa-deadlock-free");
+    let log = group.directory.path().join("log");
+    let script = format!("echo in $QUORATE_FENCE >> {0}; sleep 0.02; echo out $QUORATE_FENCE >> {0}", log.display());
+    std::thread::scope(|scope| {
+        for client in 0..9 {
+            let (address, script) = (&group.node(client % 3 + 1).address, &script);
+            scope.spawn(move || {
+                let held = quorate(address, &["lock", "job", "--", "sh", "-c", script]);
+                assert!(held.status.success(), "{}", String::from_utf8_lossy(&held.stderr));
+            });
+        }
+    });
+    let log = std::fs::read_to_string(log).unwrap();
+    let lines: Vec<_> = log.lines().map(|line| line.split_once(' ').unwrap()).collect();
+    assert_eq!(lines.len(), 18, "{log}");
+    let pairs = lines.chunks(2).map(|pair| match pair {
+        [("in", entered), ("out", left)] if entered == left => entered.parse::<u64>().unwrap(),
+        _ => panic!("two were inside: {log}"),
+    });
+    let fences: Vec<_> = pairs.collect();
+    assert!(fences.is_sorted_by(|one, next| one < next), "{fences:?}");
+}
+
+#[test]
+fn what_one_node_gives_another_node_does_not_until_it_is_given_back() {
+    let group = Group::start("ricart-agrawala");
+    let held = eventually("a grant", || {
+        let (status, grant) = group.node(1).post("/v1/locks/a/acquire", r#"{"ttl": "60s", "wait": "20s"}"#);
+        (status == 200).then_some(grant)
+    });
+    assert_eq!(group.node(1).post("/v1/locks/a/acquire", r#"{"wait": 0}"#).0, 409, "busy here");
+    assert_eq!(group.node(2).post("/v1/locks/a/acquire", r#"{"wait": 0}"#).0, 409, "busy elsewhere");
+    let refused = quorate(&group.node(3).address, &["lock", "a", "--try", "--", "true"]);
+    assert_eq!(refused.status.code(), Some(122), "{}", String::from_utf8_lossy(&refused.stderr));
+    assert_eq!(group.node(2).post("/v1/locks/a/acquire", r#"{"wait": "100ms"}"#).0, 408, "waited in vain");
+    let session = held["session"].as_str().unwrap();
+    assert_eq!(group.node(1).post("/v1/locks/a/release", &format!(r#"{{"session": "{session}"}}"#)).0, 204);
+    let (status, next) = group.node(2).post("/v1/locks/a/acquire", r#"{"wait": 0}"#);
+    assert_eq!(status, 200, "who does not want to wait gets what nobody has: {next}");
+    assert!(fence(&next) > fence(&held));
+    let shown = group.node(1).get("/v1/locks/a").1;
+    assert_eq!((&shown["here_only"], &shown["holding"]), (&true.into(), &0.into()), "{shown}");
+    // A lock and an election of the same name have nothing to do with each other.
+    let (status, led) = group.node(1).post("/v1/elections/a/campaign", r#"{"value": "one", "wait": "20s"}"#);
+    assert_eq!(status, 200, "{led}");
+    assert_eq!(group.node(1).get("/v1/elections/a").1["leader"]["value"], "one");
+    assert_eq!(group.node(2).get("/v1/elections/a").1["here_only"], true);
+}
+
+#[test]
+fn the_lock_of_a_node_that_is_killed_passes_on_and_the_node_comes_back() {
+    let mut group = Group::start("token-ring");
+    let (status, held) = group.node(1).post("/v1/locks/a/acquire", r#"{"ttl": "600s", "wait": "30s"}"#);
+    assert_eq!(status, 200, "{held}");
+    group.kill(1);
+    let (status, next) = group.node(2).post("/v1/locks/a/acquire", r#"{"ttl": "600s", "wait": "60s"}"#);
+    assert_eq!(status, 200, "{next}");
+    assert!(fence(&next) > fence(&held));
+    let session = next["session"].as_str().unwrap();
+    assert_eq!(group.node(2).post("/v1/locks/a/release", &format!(r#"{{"session": "{session}"}}"#)).0, 204);
+    group.start_node(1);
+    assert_eq!(group.node(1).get("/v1/locks/a").1["holding"], 0, "its sessions have ended with it");
+    let again = eventually("a grant after its return", || {
+        let (status, grant) = group.node(1).post("/v1/locks/a/acquire", r#"{"ttl": "600s", "wait": "20s"}"#);
+        (status == 200).then_some(grant)
+    });
+    assert!(fence(&again) > fence(&next));
+}
+
+#[test]
+fn who_holds_a_lock_at_a_node_that_is_left_alone_is_told_that_it_is_lost() {
+    let mut group = Group::start("lamport");
+    let mut holder = Running::start(&group.node(3).address, &["lock", "a", "--", "sh", "-c", "echo held; sleep 600"]);
+    assert_eq!(holder.line(), "held");
+    group.kill(1);
+    group.kill(2);
+    assert_eq!(holder.wait().code(), Some(123), "it is lost while the command runs");
+    let refused = quorate(&group.node(3).address, &["lock", "a", "--try", "--", "true"]);
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(refused.status.code() == Some(125) && told.contains("is a majority of it running?"), "{told}");
+    group.start_node(1);
+    let held = eventually("a majority", || {
+        let held = quorate(&group.node(3).address, &["lock", "a", "--wait", "20s", "--", "true"]);
+        held.status.success().then_some(())
+    });
+    assert_eq!(held, ());
+}
+
+#[test]
+fn what_turns_cannot_promise_is_refused_and_it_is_said_what_to_do() {
+    let group = Group::start("central");
+    let node = group.node(1);
+    let long = "n".repeat(600);
+    let acquire = |name: &str, body: &str| node.post(&format!("/v1/locks/{name}/acquire"), body);
+    for ((status, problem), said) in [
+        (acquire("a", r#"{"mode": "shared"}"#), "no shared locks"),
+        (acquire("a", r#"{"mode": {"permits": 2}}"#), "no permits"),
+        (acquire("a", r#"{"delay": "5s"}"#), "show the fence"),
+        (acquire(&long, "{}"), "at most 503 bytes"),
+        (node.get("/v1/elections/a/observe"), "look at each node"),
+        (node.get("/v1/backup"), "nothing to back up"),
+        (node.post("/v1/members", r#"{"node": 4, "address": "127.0.0.1:1"}"#), "a fixed list"),
+        (request(&node.address, "DELETE", "/v1/members/2", ""), "a fixed list"),
+    ] {
+        assert_eq!((status, &problem["kind"]), (501, &"not-with-this-engine".into()), "{problem}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains(said) && detail.contains("--engine replicated"), "{detail}");
+    }
+    assert_eq!(node.get("/v1/sessions").1.as_array().unwrap().len(), 0, "no session is left of what was refused");
+    let held = acquire("a", r#"{"ttl": "60s", "wait": "30s"}"#);
+    assert_eq!(held.0, 200, "{}", held.1);
+    let elsewhere = quorate(&group.node(2).address, &["release", "a", "--force"]);
+    let told = String::from_utf8_lossy(&elsewhere.stderr).into_owned();
+    assert!(!elsewhere.status.success() && told.contains("ask that node"), "{told}");
+    assert!(quorate(&node.address, &["release", "a", "--force"]).status.success());
+}
+
+#[test]
+fn status_and_figures_tell_of_turns_and_of_the_others() {
+    let group = Group::start("suzuki-kasami");
+    let node = group.node(2);
+    assert_eq!(node.post("/v1/locks/a/acquire", r#"{"wait": "30s"}"#).0, 200);
+    let status = eventually("a leader and both others", || {
+        let status = node.get("/v1/status").1;
+        let is_met = |peer: &Value| peer["connected"] == true && peer["round_trip_us"].is_u64();
+        let peers = status["turns"]["peers"].as_array().unwrap();
+        (status["leader"].is_u64() && peers.iter().all(is_met)).then_some(status)
+    });
+    assert_eq!((&status["engine"], &status["node"]), (&"peer".into(), &2.into()), "{status}");
+    assert_eq!(status["turns"]["algorithm"], "suzuki-kasami");
+    assert_eq!(status["members"].as_array().unwrap().len(), 3);
+    let shown = String::from_utf8(quorate(&node.address, &["status"]).stdout).unwrap();
+    assert!(shown.contains("peer engine") && shown.contains("suzuki-kasami among 3"), "{shown}");
+    assert!(shown.contains("this node") && shown.contains("there and back"), "{shown}");
+    let page = quorate_client_page(&node.address);
+    for figure in [
+        "quorate_peer_info{algorithm=\"suzuki-kasami\",election=\"ring\"} 1",
+        "quorate_peer_messages_total{kind=",
+        "quorate_peer_reconnects_total{peer=\"1\"}",
+        "quorate_peer_suspicions_total{peer=\"3\"}",
+        "quorate_peer_elections_total",
+        "quorate_lock_grants_total{kind=\"lock\",name=\"a\"} 1",
+        "quorate_lock_wait_seconds_count{kind=\"lock\",name=\"a\"} 1",
+    ] {
+        assert!(page.contains(figure), "{figure} is not in {page}");
+    }
+    assert!(!page.contains("quorate_raft_"), "there is no Raft here");
+}
+
+/// The page of figures, which is no JSON.
+fn quorate_client_page(address: &str) -> String {
+    use std::io::{Read, Write};
+    let mut stream = std::net::TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    stream.write_all(b"GET /metrics HTTP/1.1\r\nHost: quorate\r\nConnection: close\r\n\r\n").unwrap();
+    let mut page = String::new();
+    stream.read_to_string(&mut page).unwrap();
+    page
+}
+
+#[test]
+fn members_know_each_other_by_the_certificates_of_the_service() {
+    let keys = Keys::new(&["node1=127.0.0.1", "node2=127.0.0.1"]);
+    let of = |node: u32| {
+        let more = ["--algorithm", "ricart-agrawala"].iter().chain(&TIMES).map(ToString::to_string);
+        keys.options(&format!("node{node}")).into_iter().chain(more).collect()
+    };
+    let group = Group::of(vec![of(1), of(2)]);
+    let ca = keys.path("ca.crt");
+    for node in [1, 2] {
+        let held = quorate(&group.node(node).address, &["lock", "a", "--ca", &ca, "--wait", "60s", "--", "true"]);
+        assert!(held.status.success(), "{}", String::from_utf8_lossy(&held.stderr));
+    }
+    // Node 2's certificate does not make it node 1.
+    let data = Directory::new();
+    let mut wrong = vec!["serve".to_string(), "--data".into(), data.path().display().to_string(), "--id=1".into()];
+    wrong.extend(["--member=1=127.0.0.1:1".into(), "--member=2=127.0.0.1:2".into(), "--listen=127.0.0.1:0".into()]);
+    wrong.extend(of(2));
+    let refused = quorate("", &wrong.iter().map(String::as_str).collect::<Vec<_>>());
+    let told = String::from_utf8_lossy(&refused.stderr);
+    assert!(told.contains("is not the certificate of node 1"), "{told}");
+}
+
+#[test]
+fn what_makes_no_sense_is_refused_before_anything_is_begun() {
+    let directory = Directory::new();
+    let file = directory.path().join("node.toml");
+    let written = |text: &str| {
+        std::fs::write(&file, text).unwrap();
+        quorate("", &["serve", "--config", file.to_str().unwrap()])
+    };
+    let data = directory.path().join("data").display().to_string();
+    let serve = |more: &[&str]| quorate("", &[&["serve", "--data", &data, "--listen=127.0.0.1:7420"], more].concat());
+    let member = "--member=1=127.0.0.1:7431";
+    for (refused, said) in [
+        (written("engine = \"peer\"\n[turns]\nalgoritm = \"central\""), "did you mean `algorithm`?"),
+        (written("[turns]\ndelay_bound = \"1s\""), "did you mean `delay-bound`?"),
+        (written("enginne = \"peer\""), "did you mean `engine`?"),
+        (written("[turns]\nelection = \"bull\"\n[members]\n1 = \"127.0.0.1:1\""), "turns.election"),
+        (written("[turns]\nalgorithm = \"bully\"\n[members]\n1 = \"127.0.0.1:1\""), "no mutual exclusion algorithm"),
+        (serve(&["--algorithm", "token-rin"]), "token-ring"),
+        (serve(&["--algorithm", "token-ring"]), "name all with --member"),
+        (serve(&["--algorithm=token-ring", member, "--join"]), "cannot be used with"),
+        (serve(&["--algorithm=token-ring", member, "--advertise=10.0.0.1:1"]), "leave out --advertise"),
+        (serve(&["--algorithm=token-ring", "--member=1=127.0.0.1:7420"]), "ports of their own"),
+        (serve(&["--algorithm=token-ring", member, member]), "named twice"),
+        (serve(&["--algorithm=token-ring", "--member=2=127.0.0.1:7431"]), "numbered 1 to 1"),
+        (serve(&["--algorithm=token-ring", "--member=1=10.0.0.1:7431"]), "say that you want it insecure"),
+        (serve(&["--algorithm=token-ring", member, "--option=colour=red"]), "colour"),
+        (serve(&["--algorithm=token-ring", member, "--beat=1ms"]), "a beat at least a delay"),
+        (serve(&["--engine=replicated", "--algorithm=central"]), "are for --engine peer"),
+        (serve(&["--cluster=mine"]), "are for --engine peer"),
+    ] {
+        let told = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && told.contains(said), "{said}: {told}");
+    }
+}
+
+#[test]
+fn a_directory_belongs_to_one_engine() {
+    let (replicated, turns) = (Directory::new(), Directory::new());
+    let (alone, free) = (&["--listen", "127.0.0.1:0"], TcpListener::bind("127.0.0.1:0").unwrap());
+    let member = format!("--member=1={}", free.local_addr().unwrap());
+    drop(free);
+    drop(Served::start(replicated.path(), &[]));
+    let mut node = Served::start(turns.path(), &["--engine=peer", &member]);
+    assert_eq!(node.post("/v1/locks/a/acquire", r#"{"wait": 0}"#).0, 200, "one that is alone has every turn");
+    node.signal("TERM");
+    assert_eq!(node.wait(), Some(0), "it stops in an orderly way");
+    for (directory, option, said) in
+        [(&replicated, Some(member.as_str()), "--engine replicated"), (&turns, None, "--engine peer")]
+    {
+        let data = directory.path().display().to_string();
+        let mut arguments = [&["serve", "--data", &data][..], alone].concat();
+        arguments.extend(option.into_iter().flat_map(|member| ["--engine=peer", member]));
+        let refused = quorate("", &arguments);
+        let told = String::from_utf8_lossy(&refused.stderr);
+        assert!(!refused.status.success() && told.contains(said), "{told}");
+    }
+}
+
+#[test]
+fn a_local_cluster_takes_turns_by_the_algorithm_that_was_named() {
+    let more = ["--nodes", "3", "--algorithm", "token-ring", "--tolerance", "3s"];
+    let mut dev = Running::start("", &[&["dev", "--json", "--port", "0"][..], &more].concat());
+    let mut pids: Vec<_> = (0..3).map(|_| dev.json()["pid"].as_u64().unwrap() as u32).collect();
+    let ready = dev.json();
+    assert_eq!((&ready["event"], &ready["algorithm"]), (&"ready".into(), &"token-ring".into()), "{ready}");
+    let addresses: Vec<_> = ready["endpoints"].as_str().unwrap().split(',').map(String::from).collect();
+    dev.until(|event| event["event"] == "leader" && event["node"].is_u64());
+    for address in &addresses {
+        let held = quorate(address, &["lock", "a", "--wait", "60s", "--", "true"]);
+        assert!(held.status.success(), "{}", String::from_utf8_lossy(&held.stderr));
+    }
+    dev.type_in("k2");
+    dev.until(|event| event["event"] == "killed");
+    let held = quorate(&addresses[0], &["lock", "a", "--wait", "60s", "--", "true"]);
+    assert!(held.status.success(), "{}", String::from_utf8_lossy(&held.stderr));
+    dev.type_in("r2");
+    pids.push(dev.until(|event| event["event"] == "started")["pid"].as_u64().unwrap() as u32);
+    dev.signal("INT");
+    assert_eq!(dev.wait().code(), Some(0));
+    assert!(pids.iter().all(|pid| !lives(*pid)));
+    assert!(!std::path::Path::new(ready["data"].as_str().unwrap()).exists(), "its data are deleted");
+}
