@@ -140,6 +140,7 @@ fn who_holds_a_lock_at_a_node_that_is_left_alone_is_told_that_it_is_lost() {
     let refused = quorate(&group.node(3).address, &["lock", "a", "--try", "--", "true"]);
     let told = String::from_utf8_lossy(&refused.stderr);
     assert!(refused.status.code() == Some(125) && told.contains("is a majority of it running?"), "{told}");
+    assert_eq!(group.node(3).get("/readyz").0, 503, "it lets nobody in");
     group.start_node(1);
     let held = eventually("a majority", || {
         let held = quorate(&group.node(3).address, &["lock", "a", "--wait", "20s", "--", "true"]);
@@ -164,7 +165,7 @@ fn what_turns_cannot_promise_is_refused_and_it_is_said_what_to_do() {
         (node.post("/v1/members", r#"{"node": 4, "address": "127.0.0.1:1"}"#), "a fixed list"),
         (request(&node.address, "DELETE", "/v1/members/2", ""), "a fixed list"),
     ] {
-        assert_eq!((status, &problem["kind"]), (501, &"not-with-this-engine".into()), "{problem}");
+        assert_eq!((status, &problem["type"]), (501, &"not-with-this-engine".into()), "{problem}");
         let detail = problem["detail"].as_str().unwrap();
         assert!(detail.contains(said) && detail.contains("--engine replicated"), "{detail}");
     }
@@ -194,7 +195,7 @@ fn status_and_figures_tell_of_turns_and_of_the_others() {
     let shown = String::from_utf8(quorate(&node.address, &["status"]).stdout).unwrap();
     assert!(shown.contains("peer engine") && shown.contains("suzuki-kasami among 3"), "{shown}");
     assert!(shown.contains("this node") && shown.contains("there and back"), "{shown}");
-    let page = quorate_client_page(&node.address);
+    let page = figures_of(&node.address);
     for figure in [
         "quorate_peer_info{algorithm=\"suzuki-kasami\",election=\"ring\"} 1",
         "quorate_peer_messages_total{kind=",
@@ -210,7 +211,7 @@ fn status_and_figures_tell_of_turns_and_of_the_others() {
 }
 
 /// The page of figures, which is no JSON.
-fn quorate_client_page(address: &str) -> String {
+fn figures_of(address: &str) -> String {
     use std::io::{Read, Write};
     let mut stream = std::net::TcpStream::connect(address).unwrap();
     stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();

@@ -51,11 +51,13 @@ pub enum ProblemKind {
     Conflict,
     /// The engine of this node cannot promise this; the detail says what to do.
     NotWithThisEngine,
+    /// The node does not trust a majority of its group, and lets nobody in; nothing was done.
+    NoMajority,
 }
 
 impl ProblemKind {
     /// All kinds, in their order.
-    pub const ALL: [ProblemKind; 20] = [
+    pub const ALL: [ProblemKind; 21] = [
         ProblemKind::BadRequest,
         ProblemKind::NoSuchAddress,
         ProblemKind::TooLong,
@@ -76,6 +78,7 @@ impl ProblemKind {
         ProblemKind::Stopping,
         ProblemKind::Conflict,
         ProblemKind::NotWithThisEngine,
+        ProblemKind::NoMajority,
     ];
 
     /// Its name, as programs know it.
@@ -101,7 +104,7 @@ impl ProblemKind {
             ProblemKind::TooLong => 413,
             ProblemKind::TooMany | ProblemKind::Overloaded => 429,
             ProblemKind::NotWithThisEngine => 501,
-            ProblemKind::NoLeader | ProblemKind::Stopping => 503,
+            ProblemKind::NoLeader | ProblemKind::Stopping | ProblemKind::NoMajority => 503,
             ProblemKind::Unknown => 504,
         }
     }
@@ -129,6 +132,7 @@ impl ProblemKind {
             ProblemKind::Stopping => "the node stops",
             ProblemKind::Conflict => "not as things are",
             ProblemKind::NotWithThisEngine => "not with this engine",
+            ProblemKind::NoMajority => "no majority",
         }
     }
 }

@@ -42,7 +42,8 @@ fn kind(error: &ServiceError) -> ProblemKind {
         ServiceError::NoLeader => ProblemKind::NoLeader,
         ServiceError::LedElsewhere => ProblemKind::NotWithThisEngine,
         ServiceError::Unavailable(unavailable) => match unavailable {
-            Unavailable::Elsewhere { .. } | Unavailable::NoMajority => ProblemKind::NoLeader,
+            Unavailable::Elsewhere { .. } => ProblemKind::NoLeader,
+            Unavailable::NoMajority => ProblemKind::NoMajority,
             Unavailable::Unknown => ProblemKind::Unknown,
             Unavailable::Overloaded => ProblemKind::Overloaded,
             Unavailable::Stopping => ProblemKind::Stopping,

@@ -13,7 +13,7 @@ use quorate_client::contract::{
 use super::body::Body;
 use super::path::Path;
 use super::{Api, Failure, soon};
-use crate::engine::{Cluster, ClusterError, Engine, MemberInfo, Standing};
+use crate::engine::{Cluster, ClusterError, Engine, MemberInfo, Standing, Unavailable};
 use crate::peer;
 use crate::service::ServiceError;
 use crate::telemetry::page;
@@ -40,15 +40,20 @@ pub(super) async fn alive() -> &'static str {
     "ok\n"
 }
 
-/// The node knows a leader, can reach it, and has applied everything that was decided before the question. Who asks is
-/// not kept waiting for an election, as there is another probe in a moment, and not asked who they are.
-pub(super) async fn ready<E: Engine>(State(api): State<Api<E>>) -> Result<&'static str, Failure> {
+/// The node knows a leader, can reach it, and has applied everything that was decided before the question; or it takes
+/// turns, and lets somebody in. Who asks is not kept waiting for an election, as there is another probe in a moment, and
+/// not asked who they are.
+pub(super) async fn ready<E: Engine + Cluster>(State(api): State<Api<E>>) -> Result<&'static str, Failure> {
     let unready = |error: ServiceError| {
         let detail = format!("this node cannot answer at the moment: {error}");
         Problem::new(ProblemKind::NoLeader, detail)
     };
-    api.service.unasked().catch_up(Instant::now() + PROBE_PATIENCE).await.map_err(unready)?;
-    Ok("ready\n")
+    let service = api.service.unasked();
+    service.catch_up(Instant::now() + PROBE_PATIENCE).await.map_err(unready)?;
+    match service.engine().standing().await {
+        Standing::Peer(status) if !status.lets_in() => Err(unready(Unavailable::NoMajority.into()).into()),
+        Standing::Peer(_) | Standing::Replicated(_) => Ok("ready\n"),
+    }
 }
 
 /// The figures of this node.

@@ -103,6 +103,8 @@ impl Machine {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
     use crate::machine::{Command, SessionId};
 
@@ -226,6 +228,77 @@ mod tests {
         }
         let forced = run.apply(Command::Force { name: name(), by: String::new() }).0;
         assert_eq!(forced, Response::Refused(Refusal::NotHeldHere { name: "a".into() }));
+    }
+
+    /// What may happen, to one of four sessions.
+    #[derive(Clone, Copy, Debug)]
+    enum Step {
+        Open,
+        Ask { wait: bool },
+        Withdraw,
+        Release,
+        Expire,
+        Force,
+        Turn,
+        TurnLost,
+    }
+
+    fn steps() -> impl Strategy<Value = Vec<(u64, Step)>> {
+        let step = prop_oneof![
+            Just(Step::Open),
+            any::<bool>().prop_map(|wait| Step::Ask { wait }),
+            Just(Step::Withdraw),
+            Just(Step::Release),
+            Just(Step::Expire),
+            Just(Step::Force),
+            Just(Step::Turn),
+            Just(Step::TurnLost),
+        ];
+        prop::collection::vec((1..=4u64, step), 0..80)
+    }
+
+    proptest! {
+        /// Whoever listens to what is told knows whether a turn is wanted: nobody waits whom no turn is asked for, and
+        /// no turn is asked for that nobody waits for.
+        #[test]
+        fn a_turn_is_wanted_exactly_while_somebody_waits_and_nobody_holds(steps in steps()) {
+            let (mut run, mut is_wanted, mut fence) = (Run::begin(4), false, 0);
+            for (number, step) in steps {
+                let (id, before) = (session(number), run.holder());
+                let command = match step {
+                    Step::Open => {
+                        let (label, owner) = (String::new(), String::new());
+                        Command::Open { session: id, ttl_ms: 1000, label, owner, transient: number == 4 }
+                    }
+                    Step::Ask { wait } => Command::Acquire(Acquire { wait, ..crate::service::plain_request(id, name()) }),
+                    Step::Withdraw => Command::Withdraw { session: id, request: 0, name: name() },
+                    Step::Release => Command::Release { session: id, request: 0, name: name(), fence: None },
+                    Step::Expire => Command::Expire { session: id, opened: 0 },
+                    Step::Force => Command::Force { name: name(), by: String::new() },
+                    // It comes only to who has asked for it.
+                    Step::Turn if !is_wanted => continue,
+                    Step::Turn => {
+                        fence += 1;
+                        Command::Turn { name: name(), fence: Fence::from_number(fence) }
+                    }
+                    Step::TurnLost => Command::TurnLost { name: name(), fence: Fence::from_number(fence) },
+                };
+                for event in run.apply(command).1 {
+                    match event {
+                        Event::Wanted { .. } => is_wanted = true,
+                        Event::Vacant { .. } => is_wanted = false,
+                        Event::Granted { fence: granted, .. } => {
+                            prop_assert!(is_wanted && before.is_none() && granted.number() == fence);
+                            is_wanted = false;
+                        }
+                        _ => {}
+                    }
+                }
+                let (holding, waiting) = run.machine.crowd(&name());
+                prop_assert!(holding <= 1);
+                prop_assert_eq!(is_wanted, holding == 0 && waiting > 0);
+            }
+        }
     }
 
     #[test]

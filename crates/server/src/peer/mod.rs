@@ -114,16 +114,15 @@ impl PeerEngine {
         let (applied, fence) = table.give_up_unless_held(session, call, &name)?;
         let response = match fence {
             Some(fence) => Response::Granted { fence },
-            None if self.reaches_a_majority().await => Response::Busy,
+            None if self.status().await.lets_in() => Response::Busy,
             None => return Err(Unavailable::NoMajority),
         };
         Ok(Applied { response, ..applied })
     }
 
-    async fn reaches_a_majority(&self) -> bool {
-        let Ok(status) = self.0.table.node().status().await else { return false };
-        let alive = 1 + status.peers.iter().filter(|peer| !peer.is_suspected).count();
-        !self.0.settings.turns.is_guarded || 2 * alive > self.0.settings.members.len()
+    async fn status(&self) -> Status {
+        let node = self.0.table.node().status().await.ok();
+        Status { turns: self.0.settings.turns.clone(), node }
     }
 }
 
@@ -196,8 +195,7 @@ impl Cluster for PeerEngine {
     }
 
     async fn standing(&self) -> Standing {
-        let node = self.0.table.node().status().await.ok();
-        Standing::Peer(Box::new(Status { turns: self.0.settings.turns.clone(), node }))
+        Standing::Peer(Box::new(self.status().await))
     }
 
     fn members(&self) -> Vec<MemberInfo> {

@@ -12,3 +12,13 @@ pub struct Status {
     /// The node, unless it has stopped.
     pub node: Option<NodeStatus>,
 }
+
+impl Status {
+    /// Whether the node lets anybody in: it trusts a majority, or does not ask for one.
+    pub fn lets_in(&self) -> bool {
+        self.node.as_ref().is_some_and(|node| {
+            let trusted = 1 + node.peers.iter().filter(|peer| !peer.is_suspected).count();
+            !self.turns.is_guarded || 2 * trusted > 1 + node.peers.len()
+        })
+    }
+}

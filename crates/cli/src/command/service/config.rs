@@ -133,6 +133,8 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use quorate_server::peer::TurnSettings;
+
     use super::*;
 
     #[test]
@@ -150,6 +152,18 @@ mod tests {
         // What an example cannot show at the same time is in it as a comment.
         let text = std::fs::read_to_string(&example).unwrap();
         assert!(text.contains("# join = true") && text.contains("# insecure = true"));
+        assert_eq!(config.engine, Some(EngineName::Replicated));
+        let (_, turns) = text.split_once("# [turns]\n").unwrap();
+        let is_setting = |line: &&str| line.contains(" = ");
+        let turns: Vec<_> = turns.lines().map(|line| line.trim_start_matches("# ")).filter(is_setting).collect();
+        let read = Config::parse(&format!("[turns]\n{}", turns.join("\n"))).unwrap().turns.unwrap();
+        assert!(!read.options.is_empty() && read.listen.is_some());
+        let standard = TurnSettings::default();
+        assert_eq!(read.election().unwrap(), Some(standard.election));
+        assert_eq!((read.guard, read.cluster), (Some(standard.is_guarded), Some(standard.cluster)));
+        let times = [read.beat, read.tolerance, read.delay_bound].map(|time| time.map(Span::duration));
+        assert_eq!(times, [standard.beat, standard.tolerance, standard.delay].map(Some), "shown is the default");
+        assert!(quorate_core::catalog::entry(&read.algorithm.unwrap()).is_ok());
     }
 
     #[test]
