@@ -12,7 +12,7 @@ use thiserror::Error;
 use tokio::sync::{oneshot, watch};
 
 /// The longest name, in bytes.
-pub(crate) const LONGEST_NAME: usize = Name::LONGEST;
+pub const LONGEST_NAME: usize = Name::LONGEST;
 
 /// Why nothing was locked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]

@@ -48,7 +48,7 @@ pub use quorate_core::election::Kind as ElectionKind;
 pub use quorate_core::id::Id;
 
 pub use config::{Config, ConfigError, Member};
-pub use desk::Refused;
+pub use desk::{LONGEST_NAME, Refused};
 pub use node::{Guard, JoinError, Leadership, Node, NodeStatus, PeerStatus};
 pub use store::{StoreError, has_data};
 pub use tls::{TlsError, TlsFiles, member_name};

@@ -41,8 +41,8 @@ pub(super) async fn alive() -> &'static str {
 }
 
 /// The node knows a leader, can reach it, and has applied everything that was decided before the question; or it takes
-/// turns, and lets somebody in. Who asks is not kept waiting for an election, as there is another probe in a moment, and
-/// not asked who they are.
+/// turns, and lets somebody in. Who asks is not kept waiting for an election, as there is another probe in a moment,
+/// and not asked who they are.
 pub(super) async fn ready<E: Engine + Cluster>(State(api): State<Api<E>>) -> Result<&'static str, Failure> {
     let unready = |error: ServiceError| {
         let detail = format!("this node cannot answer at the moment: {error}");

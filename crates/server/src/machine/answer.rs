@@ -101,8 +101,8 @@ pub enum Beyond {
     Permits,
     /// To keep a lock back after a loss.
     #[error(
-        "the peer engine cannot keep a lock from everybody after a loss, as nobody remembers it if the node dies: leave \
-         out the delay and show the fence to the resource, or use --engine replicated"
+        "the peer engine cannot keep a lock from everybody after a loss, as nobody remembers it if the node dies: \
+         leave out the delay and show the fence to the resource, or use --engine replicated"
     )]
     Delay,
     /// A name that is longer than processes tell each other.

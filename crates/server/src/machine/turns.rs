@@ -107,6 +107,7 @@ mod tests {
 
     use super::*;
     use crate::machine::{Command, SessionId};
+    use crate::service::plain_request;
 
     struct Run {
         machine: Machine,
@@ -270,7 +271,7 @@ mod tests {
                         let (label, owner) = (String::new(), String::new());
                         Command::Open { session: id, ttl_ms: 1000, label, owner, transient: number == 4 }
                     }
-                    Step::Ask { wait } => Command::Acquire(Acquire { wait, ..crate::service::plain_request(id, name()) }),
+                    Step::Ask { wait } => Command::Acquire(Acquire { wait, ..plain_request(id, name()) }),
                     Step::Withdraw => Command::Withdraw { session: id, request: 0, name: name() },
                     Step::Release => Command::Release { session: id, request: 0, name: name(), fence: None },
                     Step::Expire => Command::Expire { session: id, opened: 0 },

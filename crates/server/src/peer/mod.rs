@@ -6,8 +6,8 @@
 //! embeds [`quorate_net`] does; when it comes, the client gets the lock with the turn's fence.
 //!
 //! # What it promises
-//! - Of one name, one grant at a time in the whole group, as long as nobody who lives is taken for dead, and fences that
-//!   grow: what `quorate_net` promises. A node that does not trust a majority lets nobody in, and takes away what its
+//! - Of one name, one grant at a time in the whole group, as long as nobody who lives is taken for dead, and fences
+//!   that grow: what `quorate_net` promises. A node that does not trust a majority lets nobody in, and takes away what its
 //!   clients hold, which tells them.
 //! - Within a node it is first come, first served; between nodes it is as fair as the algorithm.
 //!
@@ -146,8 +146,8 @@ async fn follow(node: Node, inner: Weak<Inner>) {
         }
     }
     if let Some(inner) = inner.upgrade().filter(|inner| !inner.table.is_closed()) {
-        let trouble = "the node has left its group, as it could not save what it had to remember: make room or mend the \
-                       disk, and start it again";
+        let trouble = "the node has left its group, as it could not save what it had to remember: make room or mend \
+                       the disk, and start it again";
         tracing::error!("{trouble}");
         inner.trouble.send_replace(Some(trouble.into()));
     }
@@ -216,7 +216,7 @@ impl Cluster for PeerEngine {
     }
 }
 
-const FIXED: &str = "the members of the peer engine are a fixed list: stop all nodes and start them with another list of \
-                     --member, or use --engine replicated";
+const FIXED: &str = "the members of the peer engine are a fixed list: stop all nodes and start them with another list \
+                     of --member, or use --engine replicated";
 const NOTHING_TO_KEEP: &str = "the peer engine has nothing to back up, as sessions and locks end with their node: \
                                --engine replicated keeps them";

@@ -9,15 +9,13 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use quorate_net::Node;
+use quorate_net::{LONGEST_NAME, Node};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::engine::{Applied, Listener, Unavailable};
 use crate::machine::{Command, Event, Fence, Kind, Machine, Moment, Name, Response, SessionId};
 
-/// The longest name that a node knows, in bytes.
-const LONGEST_RESOURCE: usize = 512;
 const LOCK: &str = "lock/";
 const ELECTION: &str = "election/";
 
@@ -59,7 +57,7 @@ impl Table {
     /// A machine without anybody.
     pub(super) fn new(node: Node, listener: Arc<dyn Listener>) -> Arc<Table> {
         let state = State {
-            machine: Machine::by_turns(LONGEST_RESOURCE - ELECTION.len()),
+            machine: Machine::by_turns(LONGEST_NAME - ELECTION.len()),
             index: 0,
             turns: HashMap::new(),
             asked: 0,
@@ -215,8 +213,11 @@ impl State {
 
 /// One turn, from asking for it to its end.
 async fn take_turn(table: Arc<Table>, name: Name, number: u64) {
-    // A node that has stopped says so itself.
-    let Ok(guard) = table.node.lock(&resource(&name)).await else { return };
+    let guard = match table.node.lock(&resource(&name)).await {
+        Ok(guard) => guard,
+        // A node that has stopped says so itself, and takes nobody's turn any more.
+        Err(refused) => return tracing::warn!(%name, "no turn can be had: {refused}"),
+    };
     let fence = Fence::from_number(guard.fence().get());
     if table.came(&name, number, fence) {
         guard.lost().await;

@@ -213,7 +213,7 @@ fn refuse_what_turns_have_not(
     listen: SocketAddr,
 ) -> Result<(), Failure> {
     let refused = if joins {
-        "the nodes of the peer engine are a fixed list, to which nobody is added: name all with --member on each of them"
+        "the nodes of the peer engine are a fixed list, to which nobody is added: name all with --member on each"
     } else if advertise.is_some() {
         "with the peer engine --member says where other nodes reach this one: leave out --advertise"
     } else if members.is_empty() {
