@@ -142,11 +142,10 @@ fn who_holds_a_lock_at_a_node_that_is_left_alone_is_told_that_it_is_lost() {
     assert!(refused.status.code() == Some(125) && told.contains("is a majority of it running?"), "{told}");
     assert_eq!(group.node(3).get("/readyz").0, 503, "it lets nobody in");
     group.start_node(1);
-    let held = eventually("a majority", || {
+    eventually("a majority", || {
         let held = quorate(&group.node(3).address, &["lock", "a", "--wait", "20s", "--", "true"]);
         held.status.success().then_some(())
     });
-    assert_eq!(held, ());
 }
 
 #[test]

@@ -152,7 +152,7 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
         Route::new(get.clone(), "/healthz", "alive", "Whether the process lives.", status::alive)
             .tells(200, "text/plain", "The word ok."),
         Route::new(get, "/readyz", "ready",
-            "Whether this node can answer: it knows a leader, which a majority has just confirmed, or trusts a majority.",
+            "Whether this node can answer: it knows a leader, which a majority has confirmed, or trusts a majority.",
             status::ready::<E>)
             .tells(200, "text/plain", "The word ready."),
     ]

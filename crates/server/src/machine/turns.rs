@@ -213,10 +213,12 @@ mod tests {
         assert_eq!(run.ask(2, |acquire| acquire.wait = false).0, Response::Busy);
     }
 
+    type Change = fn(&mut Acquire);
+
     #[test]
     fn what_turns_cannot_promise_is_refused_and_says_what_to_do() {
         let mut run = Run::begin(1);
-        let changes: [(fn(&mut Acquire), Beyond); 4] = [
+        let changes: [(Change, Beyond); 4] = [
             (|acquire| acquire.mode = Mode::Shared, Beyond::Shared),
             (|acquire| acquire.mode = Mode::Permit { of: 2 }, Beyond::Permits),
             (|acquire| acquire.delay_ms = 1, Beyond::Delay),

@@ -7,8 +7,8 @@
 //!
 //! # What it promises
 //! - Of one name, one grant at a time in the whole group, as long as nobody who lives is taken for dead, and fences
-//!   that grow: what `quorate_net` promises. A node that does not trust a majority lets nobody in, and takes away what its
-//!   clients hold, which tells them.
+//!   that grow: what `quorate_net` promises. A node that does not trust a majority lets nobody in, and takes away what
+//!   its clients hold, which tells them.
 //! - Within a node it is first come, first served; between nodes it is as fair as the algorithm.
 //!
 //! # What it does not promise

@@ -121,7 +121,7 @@ fn led(election: &Election) -> String {
     let mut text = format!("{}\n", styled(HEADING, &harmless(&election.name)));
     match &election.leader {
         None if election.here_only => {
-            text.push_str("  no client of this node leads; who leads at others is not known\n")
+            text.push_str("  no client of this node leads; who leads at others is not known\n");
         }
         None => text.push_str("  nobody leads\n"),
         Some(leader) => {
