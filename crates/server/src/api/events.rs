@@ -156,5 +156,6 @@ fn why(departure: Departure) -> &'static str {
         Departure::Expired => "expired",
         Departure::Forced => "forced",
         Departure::TurnLost => "turn-lost",
+        Departure::NoTurn => "no-turn",
     }
 }

@@ -7,7 +7,7 @@ use quorate_client::contract::{Problem, ProblemKind};
 
 use crate::access::Denial;
 use crate::engine::Unavailable;
-use crate::machine::Refusal;
+use crate::machine::{Beyond, Refusal};
 use crate::service::{Gone, ServiceError};
 
 /// A problem that becomes an answer.
@@ -38,6 +38,7 @@ fn kind(error: &ServiceError) -> ProblemKind {
         ServiceError::WaitedInVain => ProblemKind::WaitedInVain,
         ServiceError::Gone(Gone::Expired | Gone::Closed) => ProblemKind::NoSession,
         ServiceError::Gone(Gone::Withdrawn | Gone::Forced | Gone::TurnLost) => ProblemKind::WaitEnded,
+        ServiceError::Gone(Gone::NoTurn(_)) => ProblemKind::TooMany,
         ServiceError::Over => ProblemKind::Over,
         ServiceError::NoLeader => ProblemKind::NoLeader,
         ServiceError::LedElsewhere => ProblemKind::NotWithThisEngine,
@@ -57,6 +58,7 @@ fn kind(error: &ServiceError) -> ProblemKind {
             Refusal::NotHeld { .. } | Refusal::NotHeldHere { .. } => ProblemKind::NotHeld,
             Refusal::TooMany { .. } => ProblemKind::TooMany,
             Refusal::LastGeneration { .. } | Refusal::GrantsByItself => ProblemKind::Conflict,
+            Refusal::NotByTurns(Beyond::TooManyNames) => ProblemKind::TooMany,
             Refusal::NotByTurns(_) => ProblemKind::NotWithThisEngine,
         },
     }

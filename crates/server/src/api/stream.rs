@@ -194,7 +194,7 @@ fn why_lost(departure: Option<Departure>) -> &'static str {
         Some(Departure::TurnLost) => "its node has lost the turn: it does not trust a majority, or stood still",
         Some(Departure::Expired) => "its session has expired",
         Some(Departure::Closed) => "its session was closed",
-        Some(Departure::Released | Departure::Withdrawn) => "it was given back",
+        Some(Departure::Released | Departure::Withdrawn | Departure::NoTurn) => "it was given back",
         None => "it is not held any more",
     }
 }

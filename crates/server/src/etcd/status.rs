@@ -78,6 +78,7 @@ pub(super) fn of_lease(error: &ServiceError) -> Status {
 pub(super) fn of_lock(error: &ServiceError) -> Status {
     match error {
         ServiceError::Refused(Refusal::NoSession(_)) => lease_unknown(),
+        ServiceError::Gone(Gone::NoTurn(_)) => common(error),
         ServiceError::Gone(_) => Status::unknown("mutex: session is expired"),
         other => common(other),
     }
@@ -117,7 +118,9 @@ pub(super) fn common(error: &ServiceError) -> Status {
         ServiceError::Denied(Denial::NotFor { .. } | Denial::OthersSession { .. }) => {
             Status::permission_denied("etcdserver: permission denied")
         }
-        ServiceError::Refused(Refusal::TooMany { .. }) => Status::resource_exhausted(error.to_string()),
+        ServiceError::Refused(Refusal::TooMany { .. }) | ServiceError::Gone(Gone::NoTurn(_)) => {
+            Status::resource_exhausted(error.to_string())
+        }
         ServiceError::Refused(Refusal::NotByTurns(_)) | ServiceError::LedElsewhere => {
             Status::unimplemented(error.to_string())
         }

@@ -111,6 +111,12 @@ pub enum Beyond {
         /// The longest.
         most: usize,
     },
+    /// One more name than nodes keep.
+    #[error(
+        "the peer engine keeps every name that was ever used, and there are as many as there may be: use few of them \
+         again and again, or use --engine replicated"
+    )]
+    TooManyNames,
 }
 
 /// Why somebody holds or awaits a lock no more.
@@ -128,6 +134,8 @@ pub enum Departure {
     Forced,
     /// The turn of its node was taken away.
     TurnLost,
+    /// Its node can have no turn: there are too many names.
+    NoTurn,
 }
 
 /// Something that has happened, in the order in which it happened. The same on every node.

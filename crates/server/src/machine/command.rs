@@ -258,4 +258,9 @@ pub enum Command {
         /// Which turn: another one is not over.
         fence: Fence,
     },
+    /// There will be no turn: whoever waits for it leaves.
+    NoTurn {
+        /// Of which lock.
+        name: Name,
+    },
 }

@@ -127,6 +127,7 @@ impl Machine {
             Command::Generation { at_least } => self.next_generation(at_least),
             Command::Turn { name, fence } => self.turn(moment, &name, fence, events),
             Command::TurnLost { name, fence } => self.turn_lost(moment, &name, fence, events),
+            Command::NoTurn { name } => self.no_turn(moment, &name, events),
         }
     }
 

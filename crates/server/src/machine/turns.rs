@@ -99,6 +99,30 @@ impl Machine {
         }
         Ok(Response::Done)
     }
+
+    /// There will be no turn.
+    pub(super) fn no_turn(
+        &mut self,
+        moment: Moment,
+        name: &Name,
+        events: &mut Vec<Event>,
+    ) -> Result<Response, Refusal> {
+        if !self.is_by_turns() {
+            return Err(Refusal::GrantsByItself);
+        }
+        let waiting = self.locks.get(name).into_iter().flat_map(|lock| &lock.line);
+        let waiting: Vec<_> = waiting.map(|(place, waiting)| (*place, waiting.session)).collect();
+        for &(place, id) in &waiting {
+            let session = self.sessions.get_mut(&id).expect("who waits has a session");
+            session.places.remove(name);
+            self.leave(moment, id, name, place, Departure::NoTurn, events);
+        }
+        if !waiting.is_empty() {
+            self.go_on(moment, name, events);
+        }
+        waiting.into_iter().for_each(|(_, id)| self.end_if_over(moment, id, events));
+        Ok(Response::Done)
+    }
 }
 
 #[cfg(test)]
@@ -202,6 +226,17 @@ mod tests {
         assert!(events.iter().any(is_told) && wanted(&events), "{events:?}");
         run.turn(901);
         assert_eq!(run.holder(), Some((2, 901)));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_turn_that_there_will_not_be() {
+        let mut run = Run::begin(2);
+        run.ask(1, |_| ());
+        run.ask(2, |_| ());
+        let (_, events) = run.apply(Command::NoTurn { name: name() });
+        let left = events.iter().filter(|event| matches!(event, Event::Left { departure: Departure::NoTurn, .. }));
+        assert_eq!(left.count(), 2);
+        assert!(events.contains(&Event::Vacant { name: name() }) && run.machine.names().len() == 0);
     }
 
     #[test]

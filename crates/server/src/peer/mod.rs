@@ -35,7 +35,7 @@ pub use status::Status;
 use crate::engine::{
     Applied, Cluster, ClusterError, Engine, Leadership, Listener, MemberInfo, NodeId, Standing, Unavailable,
 };
-use crate::machine::{Acquire, Command, Fence, Machine, Response};
+use crate::machine::{Acquire, Beyond, Command, Departure, Fence, Machine, Refusal, Response};
 use turns::Table;
 
 /// It decides for its own clients from its first day to its last.
@@ -114,6 +114,9 @@ impl PeerEngine {
         let (applied, fence) = table.give_up_unless_held(session, call, &name)?;
         let response = match fence {
             Some(fence) => Response::Granted { fence },
+            None if *news.borrow() == Some(Departure::NoTurn) => {
+                Response::Refused(Refusal::NotByTurns(Beyond::TooManyNames))
+            }
             None if self.status().await.lets_in() => Response::Busy,
             None => return Err(Unavailable::NoMajority),
         };

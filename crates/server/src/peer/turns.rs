@@ -9,12 +9,12 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use quorate_net::{LONGEST_NAME, Node};
+use quorate_net::{LONGEST_NAME, Node, Refused};
 use tokio::sync::watch;
 use tokio::task::AbortHandle;
 
 use crate::engine::{Applied, Listener, Unavailable};
-use crate::machine::{Command, Event, Fence, Kind, Machine, Moment, Name, Response, SessionId};
+use crate::machine::{Command, Departure, Event, Fence, Kind, Machine, Moment, Name, Response, SessionId};
 
 const LOCK: &str = "lock/";
 const ELECTION: &str = "election/";
@@ -43,7 +43,7 @@ struct State {
     /// How many turns were asked for.
     asked: u64,
     /// Who is told when something becomes of what a session has asked for.
-    hearing: HashMap<(SessionId, Name), watch::Sender<()>>,
+    hearing: HashMap<(SessionId, Name), watch::Sender<Option<Departure>>>,
     is_closed: bool,
 }
 
@@ -85,8 +85,8 @@ impl Table {
         if state.is_closed { Err(Unavailable::Stopping) } else { Ok(self.apply_to(&mut state, command)) }
     }
 
-    /// Tells when something becomes of what a session asks for next, or has asked for.
-    pub(super) fn hear(&self, session: SessionId, name: &Name) -> watch::Receiver<()> {
+    /// Tells when something becomes of what a session asks for next, or has asked for: why it has left, if it has.
+    pub(super) fn hear(&self, session: SessionId, name: &Name) -> watch::Receiver<Option<Departure>> {
         let mut state = self.state();
         state.hearing.retain(|_, told| !told.is_closed());
         state.hearing.entry((session, name.clone())).or_default().subscribe()
@@ -134,12 +134,13 @@ impl Table {
         for event in &events {
             match event {
                 Event::Wanted { name } => self.want(state, name),
-                Event::Lost { name, session, .. } => {
-                    state.tell(*session, name);
+                Event::Lost { name, session, departure, .. } => {
+                    state.tell(*session, name, Some(*departure));
                     state.give_back(name);
                 }
                 Event::Vacant { name } => state.give_back(name),
-                Event::Granted { name, session, .. } | Event::Left { name, session, .. } => state.tell(*session, name),
+                Event::Granted { name, session, .. } => state.tell(*session, name, None),
+                Event::Left { name, session, departure } => state.tell(*session, name, Some(*departure)),
                 Event::Opened { .. }
                 | Event::Ended { .. }
                 | Event::Queued { .. }
@@ -185,6 +186,14 @@ impl Table {
         }
     }
 
+    /// There will be no turn: nobody waits for it in vain.
+    fn refuse(self: &Arc<Self>, name: &Name, number: u64) {
+        let mut state = self.state();
+        if state.is_current(name, number) {
+            self.apply_to(&mut state, Command::NoTurn { name: name.clone() });
+        }
+    }
+
     fn state(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -202,11 +211,11 @@ impl State {
         }
     }
 
-    fn tell(&mut self, session: SessionId, name: &Name) {
+    fn tell(&mut self, session: SessionId, name: &Name, departure: Option<Departure>) {
         if !self.hearing.is_empty()
             && let Some(told) = self.hearing.get(&(session, name.clone()))
         {
-            told.send_replace(());
+            told.send_replace(departure);
         }
     }
 }
@@ -216,7 +225,11 @@ async fn take_turn(table: Arc<Table>, name: Name, number: u64) {
     let guard = match table.node.lock(&resource(&name)).await {
         Ok(guard) => guard,
         // A node that has stopped says so itself, and takes nobody's turn any more.
-        Err(refused) => return tracing::warn!(%name, "no turn can be had: {refused}"),
+        Err(Refused::Stopped) => return,
+        Err(refused) => {
+            tracing::warn!(%name, "no turn can be had: {refused}");
+            return table.refuse(&name, number);
+        }
     };
     let fence = Fence::from_number(guard.fence().get());
     if table.came(&name, number, fence) {

@@ -64,7 +64,8 @@ impl Question {
                 | Command::Force { .. }
                 | Command::Generation { .. }
                 | Command::Turn { .. }
-                | Command::TurnLost { .. } => false,
+                | Command::TurnLost { .. }
+                | Command::NoTurn { .. } => false,
             },
         }
     }

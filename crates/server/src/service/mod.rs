@@ -30,7 +30,7 @@ pub use waiters::{Fate, Occurrence, Told};
 
 use crate::access::Denial;
 use crate::engine::{Applied, Cluster, Engine, Unavailable};
-use crate::machine::{Acquire, Command, Departure, Fence, Machine, Mode, Name, Refusal, Response, SessionId};
+use crate::machine::{Acquire, Beyond, Command, Departure, Fence, Machine, Mode, Name, Refusal, Response, SessionId};
 use awake::Awake;
 use forward::Question;
 use line::MOST_AWAITED;
@@ -88,6 +88,9 @@ pub enum Gone {
     /// The turn of its node was taken away.
     #[error("this node has lost its turn, as it does not trust a majority of the group or stood still: ask again")]
     TurnLost,
+    /// There will be no turn of this name.
+    #[error(transparent)]
+    NoTurn(Beyond),
 }
 
 impl From<Departure> for Gone {
@@ -98,6 +101,7 @@ impl From<Departure> for Gone {
             Departure::Released | Departure::Withdrawn => Gone::Withdrawn,
             Departure::Forced => Gone::Forced,
             Departure::TurnLost => Gone::TurnLost,
+            Departure::NoTurn => Gone::NoTurn(Beyond::TooManyNames),
         }
     }
 }

@@ -119,7 +119,7 @@ impl LockBook {
             Departure::Expired => figures.expired += 1,
             Departure::Forced => figures.forced += 1,
             Departure::TurnLost => figures.turns_lost += 1,
-            Departure::Released | Departure::Withdrawn | Departure::Closed => {}
+            Departure::Released | Departure::Withdrawn | Departure::Closed | Departure::NoTurn => {}
         }
     }
 

@@ -442,7 +442,7 @@ impl Service for Model {
                 self.generation = u64::from(at_least).max(self.generation + 1);
                 Ok(Response::Done)
             }
-            Command::Turn { .. } | Command::TurnLost { .. } => Err(Refusal::GrantsByItself),
+            Command::Turn { .. } | Command::TurnLost { .. } | Command::NoTurn { .. } => Err(Refusal::GrantsByItself),
         };
         (answer.unwrap_or_else(Response::Refused), events)
     }
