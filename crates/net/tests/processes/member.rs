@@ -46,7 +46,8 @@ impl Plan {
 }
 
 fn say(word: &str) {
-    writeln!(std::io::stderr(), "member: {word}").unwrap();
+    // With `--nocapture` this is not kept back.
+    eprintln!("member: {word}");
 }
 
 /// Runs a member until it is told to stop.
