@@ -186,9 +186,9 @@ pub(crate) struct VotingSetsArguments {
 
 /// Judge the traces of real nodes by the same properties as the laboratory's runs.
 ///
-/// Give the traces of all nodes of a group, with all their lives. They are put together by their vector clocks: two turns
-/// are taken to have overlapped unless a chain of messages leads from the end of one to the beginning of the other,
-/// whatever the machines' clocks say. What is missing is named; what was not broken is then not decided.
+/// Give the traces of all nodes of a group, with all their lives. They are put together by their vector clocks: two
+/// turns are taken to have overlapped unless a chain of messages leads from the end of one to the beginning of the
+/// other, whatever the machines' clocks say. What is missing is named; what was not broken is then not decided.
 #[derive(Args, Debug)]
 pub(crate) struct Judge {
     /// What nodes have written with --trace

@@ -280,7 +280,7 @@ fn what_is_missing_is_named_and_nothing_is_said_to_hold() {
     assert_eq!(judgement.severity(), Severity::Undecided);
     assert!(judgement.missing[0].starts_with("there is no trace of p3:"), "{:?}", judgement.missing);
     assert!(why(&judgement, Property::MutualExclusion).starts_with("it was not broken, but there is no trace of p3"));
-    let mut gap = files.clone();
+    let mut gap = files;
     gap[0] = gap[0].replacen('\n', "\n{\"gap\":{\"lost\":12}}\n", 1);
     let judgement = judged(&gap);
     assert_eq!(judgement.missing, ["12 records of p1 could not be written"]);

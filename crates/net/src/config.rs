@@ -66,9 +66,7 @@ pub enum ConfigError {
     #[error("{0} is no mutual exclusion algorithm")]
     NotMutex(&'static str),
     /// It does not survive crashes, and on a network there are crashes.
-    #[error(
-        "{0} does not recover from crashes, so that it is not run on a network, unless it is to be looked at (`textbook`)"
-    )]
+    #[error("{0} does not recover from crashes, so that it is not run on a network, unless to look at it (`textbook`)")]
     DoesNotRecover(&'static str),
     /// It would never be silent.
     #[error("{0} with rest=no would send messages for every resource all the time: leave that out, its tokens rest")]

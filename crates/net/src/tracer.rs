@@ -50,11 +50,13 @@ enum Line {
 impl Tracer {
     /// Begins a trace, or adds to one.
     pub(crate) fn begin(path: &Path, header: &Header) -> io::Result<Tracer> {
+        // As soon as the header was made, which has the same time by the machine's clock.
+        let since = Instant::now();
         let writer = Writer::open(path, header)?;
         let (lines, told) = sync_channel(MOST_WAITING);
         let lost = Arc::clone(&writer.lost);
         std::thread::Builder::new().name("quorate-trace".into()).spawn(move || writer.run(&told))?;
-        Ok(Tracer { me: header.process, since: Instant::now(), lines, untold: 0, lost })
+        Ok(Tracer { me: header.process, since, lines, untold: 0, lost })
     }
 
     /// What time it is, in the trace.

@@ -1,4 +1,5 @@
-//! Random and spoilt bytes at what reads connections, and at what reads traces: the fuzzers' readers, with less patience.
+//! Random and spoilt bytes at what reads connections, and at what reads traces: the fuzzers' readers, with less
+//! patience.
 //!
 //! With `QUORATE_CORPUS=DIRECTORY` the seeds are written there, one folder a reader, for the fuzzers to begin with.
 

@@ -112,7 +112,7 @@ fn costs(judgement: &Judgement) -> String {
     }
     let clocks = match bill.negative {
         0 => String::new(),
-        times => format!("{times} hand-overs took less than no time: the machines' clocks differ by more than that\n"),
+        times => format!("hand-overs that took less than no time, as the machines' clocks differ: {times}\n"),
     };
     let unit = "messages; delays in ms, published in δ";
     format!("{}{clocks}\n{}", table.render(), section("Costs", unit, &judgement.rows()))

@@ -125,8 +125,8 @@ pub(super) fn growing(numbered: &[(&Event, Fence)], word: &str) -> Finding {
         }
         if let Some((before, other)) = latest.filter(|(before, _)| before > fence) {
             undecided.get_or_insert(format!(
-                "{me} {word} with fence {fence} and {other} with {before}: no message says which was first, and by their \
-                 clocks it was {other}"
+                "{me} {word} with fence {fence} and {other} with {before}: no message says which was first, and by \
+                 their clocks it was {other}"
             ));
         }
         latest = latest.max(Some((*fence, me)));

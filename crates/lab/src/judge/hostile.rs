@@ -1,5 +1,5 @@
-//! Traces that may be anything, for those who throw bytes at their reader: it must neither panic nor take memory without
-//! bound, whatever is in a file.
+//! Traces that may be anything, for those who throw bytes at their reader: it must neither panic nor take memory
+//! without bound, whatever is in a file.
 
 use super::judge;
 

@@ -383,8 +383,10 @@ impl Judgement {
             })
         });
         let resources = self.resources.iter().map(|resource| {
-            json!({ "name": resource.name, "properties": properties(&resource.findings), "costs": bill(&resource.bill) })
+            let properties = properties(&resource.findings);
+            json!({ "name": resource.name, "properties": properties, "costs": bill(&resource.bill) })
         });
+        let leaders = self.leaders.iter().map(|(id, leader)| (id.number().to_string(), json!(leader)));
         let promised = JUDGED.iter().filter(|&&property| self.is_promised(property)).map(|property| property.name());
         json!({
             "algorithm": self.entry.name,
@@ -395,7 +397,7 @@ impl Judgement {
             "missing": self.missing,
             "promised": promised.collect::<Vec<_>>(),
             "mistaken": self.mistaken.map(|(who, of)| json!({ "process": who, "of": of })),
-            "leaders": self.leaders.iter().map(|(id, leader)| (id.number().to_string(), json!(leader))).collect::<Value>(),
+            "leaders": leaders.collect::<Value>(),
             "costs": bill(&self.bill),
             "rows": self.rows(),
             "resources": resources.collect::<Vec<_>>(),
