@@ -1,4 +1,5 @@
-//! What a node costs, as ratios to what the network alone costs in the same run: `cargo bench -p quorate-net`.
+//! What a node costs, as ratios to what the network alone costs in the same run: `cargo bench -p quorate-net`, or
+//! `cargo bench -p quorate-net -- entry 100` for a hundred times as many entries and nothing else.
 //!
 //! Five nodes on loopback in one program. The plain round trip is to ask four others over TCP and wait for the slowest.
 
@@ -34,7 +35,9 @@ async fn measure() {
     // In turns, so that whatever else the machine does meets both.
     let mut plain = Plain::connect().await;
     let (mut round_trips, mut entries) = (Vec::new(), Vec::new());
-    for _ in 0..TURNS {
+    let only: Vec<_> = std::env::args().skip_while(|argument| argument != "entry").skip(1).collect();
+    let times: usize = only.first().and_then(|times| times.parse().ok()).unwrap_or(1);
+    for _ in 0..TURNS * times {
         round_trips.extend(plain.round_trips().await);
         entries.extend(uncontended(&nodes[0]).await);
     }
@@ -45,6 +48,9 @@ async fn measure() {
         micros(entry),
         ratio(entry, round_trip)
     );
+    if std::env::args().any(|argument| argument == "entry") {
+        return;
+    }
     let (hand_over, count) = handed_over(&nodes).await;
     let one_way = round_trip / 2;
     println!(

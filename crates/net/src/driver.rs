@@ -29,6 +29,8 @@ pub(crate) struct Driver<P: Process> {
     /// What is to be done when all that was saved is safe.
     wanted: Vec<EffectOf<P>>,
     alarms: Alarms<P::Timer>,
+    /// What time it is for all that happens until it is told anew: clocks are not free.
+    now: Instant,
     /// Away while it is synced.
     store: Option<Store<P::Stable>>,
     outboxes: BTreeMap<Id, Arc<Outbox>>,
@@ -58,12 +60,19 @@ impl<P: Process> Driver<P> {
         let chance = Xoshiro256PlusPlus::seed_from_u64(seed);
         let (effects, wanted, alarms) = (Effects::<P>::new(me), Vec::new(), Alarms::new());
         let (store, counts) = (Some(store), Counts::default());
-        Driver { me, process, effects, wanted, alarms, store, outboxes, chance, counts }
+        let now = Instant::now();
+        Driver { me, process, effects, wanted, alarms, now, store, outboxes, chance, counts }
     }
 
     /// The process.
     pub(crate) fn process(&self) -> &P {
         &self.process
+    }
+
+    /// What happens from here on happens now.
+    pub(crate) fn look_at_clock(&mut self) -> Instant {
+        self.now = Instant::now();
+        self.now
     }
 
     /// Begins its life.
@@ -80,7 +89,7 @@ impl<P: Process> Driver<P> {
             match effect {
                 Effect::SetTimer { timer, after } => {
                     let delay = draw(&mut self.chance, &after);
-                    self.alarms.set(timer, Instant::now() + delay);
+                    self.alarms.set(timer, self.now + delay);
                 }
                 Effect::CancelTimer(timer) => self.alarms.cancel(&timer),
                 Effect::Save(stable) => {
@@ -109,8 +118,7 @@ impl<P: Process> Driver<P> {
 
     /// Tells the process of all timers that are due.
     pub(crate) fn ring(&mut self) {
-        let now = Instant::now();
-        while let Some(timer) = self.alarms.take_due(now) {
+        while let Some(timer) = self.alarms.take_due(self.now) {
             self.happen(Event::Timeout(timer));
         }
     }

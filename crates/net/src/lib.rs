@@ -35,6 +35,7 @@ mod driver;
 mod frame;
 #[cfg(feature = "hostile")]
 pub mod hostile;
+mod inlet;
 mod link;
 mod listen;
 mod node;

@@ -6,23 +6,22 @@
 
 use std::collections::BTreeMap;
 use std::io;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use quorate_core::id::Id;
-use quorate_core::process::Message;
 use tokio::io::AsyncWriteExt;
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::codec::{Framed, FramedParts, LengthDelimitedCodec};
-use tokio_util::sync::CancellationToken;
-use tracing::{debug, info, warn};
+use tokio_util::codec::{Framed, FramedParts};
+use tracing::{debug, warn};
 
-use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, Pong, Verdict};
+use crate::frame::{self, Hello, LONGEST_FRAME, LONGEST_HELLO, Verdict};
+use crate::inlet::Inlet;
 use crate::link::{Outbox, Stream};
 use crate::tls::{Tls, has_shown};
 
@@ -31,20 +30,15 @@ const INTRODUCTION: Duration = Duration::from_secs(3);
 /// So many may be at it at a time.
 const MOST_STRANGERS: usize = 64;
 
-/// A message that has arrived.
-pub(crate) struct Arrived<M> {
-    pub(crate) from: Id,
-    pub(crate) message: M,
-}
-
 /// Who listens, and to whom.
-pub(crate) struct Listener<M> {
+pub(crate) struct Listener {
     pub(crate) hello: Hello,
     pub(crate) n: u32,
     pub(crate) tls: Option<Tls>,
     /// Who was silent for so long has no claim to its number any more: it should have said twice that it lives.
     pub(crate) silence: Duration,
-    pub(crate) inbox: mpsc::Sender<Arrived<M>>,
+    /// Where those go who may speak.
+    pub(crate) connecting: mpsc::Sender<Inlet>,
     pub(crate) speakers: Mutex<BTreeMap<Id, Arc<Speaker>>>,
     pub(crate) outboxes: BTreeMap<Id, Arc<Outbox>>,
 }
@@ -56,24 +50,28 @@ pub(crate) struct Speaker {
     since: Instant,
     /// When it was heard last, in milliseconds since then.
     heard: AtomicU64,
-    ended: CancellationToken,
+    has_ended: AtomicBool,
 }
 
 impl Speaker {
-    fn hear(&self) {
+    /// It says something.
+    pub(crate) fn hear(&self) {
         self.heard.store(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
+    }
+
+    /// It does not speak on this connection any more.
+    pub(crate) fn end(&self) {
+        self.has_ended.store(true, Ordering::Relaxed);
     }
 
     /// Whether it may be there.
     fn is_there(&self, silence: Duration) -> bool {
         let heard = self.since + Duration::from_millis(self.heard.load(Ordering::Relaxed));
-        !self.ended.is_cancelled() && heard.elapsed() < silence
+        !self.has_ended.load(Ordering::Relaxed) && heard.elapsed() < silence
     }
 }
 
-type Heard = Framed<Box<dyn Stream>, LengthDelimitedCodec>;
-
-impl<M: Message> Listener<M> {
+impl Listener {
     /// Listens, for ever.
     pub(crate) async fn run(self: Arc<Self>, socket: TcpListener) {
         let strangers = Arc::new(Semaphore::new(MOST_STRANGERS));
@@ -89,7 +87,8 @@ impl<M: Message> Listener<M> {
                         let introduced = timeout(INTRODUCTION, listener.introduce(stream)).await;
                         drop(permit);
                         match introduced {
-                            Ok(Ok((id, speaker, stream))) => listener.hear(id, &speaker, stream).await,
+                            // If it cannot be heard, the node has stopped.
+                            Ok(Ok(inlet)) => _ = listener.connecting.send(inlet).await,
                             Ok(Err(why)) => warn!(node = listener.hello.from, %from, "refused a connection: {why}"),
                             Err(_) => debug!(node = listener.hello.from, %from, "a connection said nothing"),
                         }
@@ -103,7 +102,7 @@ impl<M: Message> Listener<M> {
         }
     }
 
-    async fn introduce(&self, socket: TcpStream) -> Result<(Id, Arc<Speaker>, Heard), String> {
+    async fn introduce(&self, socket: TcpStream) -> Result<Inlet, String> {
         let broken = |error: io::Error| error.to_string();
         socket.set_nodelay(true).map_err(broken)?;
         match &self.tls {
@@ -120,7 +119,7 @@ impl<M: Message> Listener<M> {
         &self,
         mut stream: S,
         has_shown: impl Fn(&S, u32) -> bool,
-    ) -> Result<(Id, Arc<Speaker>, Heard), String> {
+    ) -> Result<Inlet, String> {
         let broken = |error: io::Error| error.to_string();
         // Also to who speaks something else: it can say what this is.
         frame::write_preface(&mut stream).await.map_err(broken)?;
@@ -139,7 +138,7 @@ impl<M: Message> Listener<M> {
         let answered = framed.send(frame::encode(&verdict)).await.map_err(broken);
         let (id, speaker) = judged?;
         if let Err(error) = answered {
-            speaker.ended.cancel();
+            speaker.end();
             return Err(error);
         }
         // What came with the greeting is not lost.
@@ -147,7 +146,7 @@ impl<M: Message> Listener<M> {
         let mut parts_now =
             FramedParts::new::<bytes::Bytes>(Box::new(parts.io) as Box<dyn Stream>, frame::codec(LONGEST_FRAME));
         parts_now.read_buf = parts.read_buf;
-        Ok((id, speaker, Framed::from_parts(parts_now)))
+        Ok(Inlet { from: id, speaker, stream: Framed::from_parts(parts_now), is_answering: false })
     }
 
     /// Whether who says this may speak.
@@ -195,54 +194,14 @@ impl<M: Message> Listener<M> {
             incarnation: hello.incarnation,
             since: Instant::now(),
             heard: AtomicU64::new(0),
-            ended: CancellationToken::new(),
+            has_ended: AtomicBool::new(false),
         });
         if let Some(before) = speakers.insert(id, Arc::clone(&speaker)) {
-            before.ended.cancel();
+            before.end();
         }
         if is_new && let Some(outbox) = self.outboxes.get(&id) {
             outbox.see();
         }
         Ok((id, speaker))
-    }
-
-    /// Hears whatever a member says, until the connection breaks or another takes its place.
-    async fn hear(&self, id: Id, speaker: &Speaker, stream: Heard) {
-        let node = self.hello.from;
-        info!(node, peer = %id, "hears it");
-        let ended = tokio::select! {
-            () = speaker.ended.cancelled() => "another connection took its place".to_string(),
-            ended = self.listen_to(id, speaker, stream) => ended,
-        };
-        // Whoever comes next for it is welcome.
-        speaker.ended.cancel();
-        info!(node, peer = %id, "does not hear it any more: {ended}");
-    }
-
-    async fn listen_to(&self, id: Id, speaker: &Speaker, mut stream: Heard) -> String {
-        loop {
-            let bytes = match stream.next().await {
-                None => return "it closed the connection".into(),
-                Some(Err(error)) => return error.to_string(),
-                Some(Ok(bytes)) => bytes,
-            };
-            speaker.hear();
-            match frame::decode::<Frame<M>>(&bytes) {
-                Some(Frame::Message(message)) => {
-                    if self.inbox.send(Arrived { from: id, message }).await.is_err() {
-                        return "this node has stopped".into();
-                    }
-                }
-                Some(Frame::Ping(number)) => {
-                    if let Err(error) = stream.send(frame::encode(&Pong(number))).await {
-                        return error.to_string();
-                    }
-                }
-                None => {
-                    warn!(node = self.hello.from, peer = %id, "it says what makes no sense: the connection is closed");
-                    return "it made no sense".into();
-                }
-            }
-        }
     }
 }

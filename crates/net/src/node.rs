@@ -33,8 +33,8 @@ use crate::store::{Store, StoreError};
 use crate::tls::{Tls, TlsError};
 use crate::tracer::Tracer;
 
-/// So many messages may wait for the process; who sends more has to wait.
-const INBOX: usize = 1024;
+/// So many connections may wait for the process.
+const CONNECTING: usize = 64;
 /// All resources may have something to say to another node at once, when it is back.
 const LIMITS: Limits = Limits { in_flight: 1024, unacknowledged: 8 * MOST_NAMES, resources: 2 * MOST_NAMES };
 
@@ -410,7 +410,7 @@ impl Visitor for Joining<'_> {
             incarnation: store.life(),
             instance: u128::from_ne_bytes(instance),
         };
-        let (inbox, arriving) = mpsc::channel(INBOX);
+        let (connecting, connected) = mpsc::channel(CONNECTING);
         let mut tasks = JoinSet::new();
         let mut outboxes = BTreeMap::new();
         let mut peers = Vec::new();
@@ -424,7 +424,7 @@ impl Visitor for Joining<'_> {
         }
         let silence = 2 * config.beat + config.delay;
         let (n, speakers, outboxes_of) = (group.n, Lock::new(BTreeMap::new()), outboxes.clone());
-        let listener = Listener { hello, n, tls, silence, inbox, speakers, outboxes: outboxes_of };
+        let listener = Listener { hello, n, tls, silence, connecting, speakers, outboxes: outboxes_of };
         let listener = Arc::new(listener);
         tasks.spawn(listener.run(socket));
 
@@ -452,7 +452,7 @@ impl Visitor for Joining<'_> {
             tasks,
             tracer,
         };
-        tokio::spawn(running.run(commanded, arriving));
+        tokio::spawn(running.run(commanded, connected));
         Ok((commands, leadership))
     }
 

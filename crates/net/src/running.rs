@@ -18,8 +18,8 @@ use tracing::{error, info, warn};
 
 use crate::desk::{Desk, MOST_NAMES, Refused};
 use crate::driver::Driver;
+use crate::inlet::{Arrived, Inlet, Inlets};
 use crate::link::Outbox;
-use crate::listen::Arrived;
 use crate::node::{Command, NodeStatus, PeerStatus};
 use crate::tracer::Tracer;
 
@@ -70,11 +70,12 @@ impl<M: Mutex> Running<M> {
     pub(crate) async fn run(
         mut self,
         mut commands: mpsc::UnboundedReceiver<Command>,
-        mut arriving: mpsc::Receiver<Arrived<MessageOf<M>>>,
+        mut connected: mpsc::Receiver<Inlet>,
     ) {
         info!(node = %self.me, incarnation = self.incarnation, "runs {}", self.terms);
         self.driver.start();
-        let mut arrived = Vec::with_capacity(BATCH);
+        let mut inlets = Inlets::new(self.me);
+        let mut arrived: Vec<Arrived<MessageOf<M>>> = Vec::with_capacity(BATCH);
         let mut commanded = Vec::with_capacity(BATCH);
         let mut alarm = std::pin::pin!(sleep_until(Instant::now()));
         let mut stopped = None;
@@ -91,17 +92,17 @@ impl<M: Mutex> Running<M> {
                 alarm.as_mut().reset(next);
             }
             tokio::select! {
-                count = arriving.recv_many(&mut arrived, BATCH) => if count == 0 { break },
+                () = inlets.receive(&mut arrived) => {}
+                Some(inlet) = connected.recv() => inlets.insert(inlet),
                 count = commands.recv_many(&mut commanded, BATCH) => if count == 0 { break },
                 () = &mut alarm, if next.is_some() => {}
             }
-            // What has arrived counts before what has not: who was late itself would suspect everybody otherwise.
-            while arrived.len() < BATCH
-                && let Ok(next) = arriving.try_recv()
-            {
-                arrived.push(next);
+            let now = self.driver.look_at_clock();
+            if next.is_some_and(|due| due <= now) {
+                // What has arrived counts before what has not: who was late itself would suspect everybody otherwise.
+                inlets.receive_now(&mut arrived);
+                self.resign_if_late(now);
             }
-            self.resign_if_late();
             for Arrived { from, message } in arrived.drain(..) {
                 self.driver.happen(Event::Receive { from, message });
             }
@@ -119,8 +120,8 @@ impl<M: Mutex> Running<M> {
     }
 
     /// Who has not beaten for so long that others may have given it up gives itself up, before it does anything else.
-    fn resign_if_late(&mut self) {
-        let late = self.driver.next_alarm().map_or(Duration::ZERO, |due| due.elapsed());
+    fn resign_if_late(&mut self, now: Instant) {
+        let late = self.driver.next_alarm().map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
         if self.is_guarded && late >= self.patience {
             warn!(node = %self.me, ?late, "was not awake, and may have been taken for dead: it begins again");
             let peers: Vec<_> = self.peers.iter().map(|peer| peer.id).collect();

@@ -21,8 +21,8 @@
 //! **Assumes** nothing of the channels. That everything arrives at last needs a network that does not lose everything
 //! for ever, and suspicions that end. Memory and what is sent at once are [bounded](Limits), whatever the other does:
 //! who acknowledges too little for too long, though nobody suspects it, is treated as if it were suspected, until an
-//! answer could have come. That can let two inside, as any false suspicion can. Numbers of sessions are only compared: who lies
-//! about its own harms itself.
+//! answer could have come. That can let two inside, as any false suspicion can. Numbers of sessions are only compared:
+//! who lies about its own harms itself.
 //!
 //! **Costs** an acknowledgement for what is not answered within half a delay, as an answer carries it, and whatever is
 //! sent again. Where nothing is to be acknowledged, nothing is sent, and no timer is armed.
