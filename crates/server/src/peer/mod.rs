@@ -86,7 +86,7 @@ impl PeerEngine {
 
     /// Tells clients that they hold nothing any more, gives back all turns, and leaves the group.
     pub async fn stop(&self) {
-        self.0.table.close();
+        self.0.table.close().await;
         self.0.table.node().stop().await;
     }
 

@@ -11,7 +11,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use quorate_net::{LONGEST_NAME, Node, Refused};
 use tokio::sync::watch;
-use tokio::task::AbortHandle;
+use tokio::task::JoinHandle;
 
 use crate::engine::{Applied, Listener, Unavailable};
 use crate::machine::{Command, Departure, Event, Fence, Kind, Machine, Moment, Name, Response, SessionId};
@@ -50,7 +50,7 @@ struct State {
 /// A turn that was asked for, or has come.
 struct Turn {
     number: u64,
-    task: AbortHandle,
+    task: JoinHandle<()>,
 }
 
 impl Table {
@@ -112,18 +112,28 @@ impl Table {
         Ok((applied, held))
     }
 
-    /// Takes everything away from everybody, and does nothing from now on.
-    pub(super) fn close(self: &Arc<Self>) {
+    /// Takes everything away from everybody, and does nothing from now on. Returns when all turns are given back.
+    pub(super) async fn close(self: &Arc<Self>) {
+        for task in self.take_all_away() {
+            // That it was ended is what is waited for.
+            let _ = task.await;
+        }
+    }
+
+    fn take_all_away(self: &Arc<Self>) -> Vec<JoinHandle<()>> {
         let mut state = self.state();
         state.is_closed = true;
-        let names: Vec<_> = state.turns.keys().cloned().collect();
-        for name in names {
+        let turns: Vec<_> = state.turns.drain().collect();
+        let mut tasks = Vec::new();
+        for (name, turn) in turns {
             let holder = state.machine.lock(&name, 0).and_then(|view| view.holders.into_iter().next());
             if let Some(fence) = holder.map(|holder| holder.fence) {
-                self.apply_to(&mut state, Command::TurnLost { name: name.clone(), fence });
+                self.apply_to(&mut state, Command::TurnLost { name, fence });
             }
-            state.give_back(&name);
+            turn.task.abort();
+            tasks.push(turn.task);
         }
+        tasks
     }
 
     fn apply_to(self: &Arc<Self>, state: &mut State, command: Command) -> Applied {
@@ -159,7 +169,7 @@ impl Table {
         }
         state.asked += 1;
         let number = state.asked;
-        let task = tokio::spawn(take_turn(Arc::clone(self), name.clone(), number)).abort_handle();
+        let task = tokio::spawn(take_turn(Arc::clone(self), name.clone(), number));
         state.turns.insert(name.clone(), Turn { number, task });
     }
 
