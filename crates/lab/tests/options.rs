@@ -80,7 +80,8 @@ mod acknowledged {
         assert!(findings.holds(Goal::MutualExclusion) && findings.holds(Goal::Fencing));
         let found = steps(&findings, Goal::DeadlockFreedom);
         assert_eq!(found.len(), 3, "{found:#?}");
-        assert!(found[0].contains("p2 gets token(0) from p1, and crashes after 1"), "{found:#?}");
+        let fatal = "p2 gets token(0) from p1, and crashes after 1";
+        assert!(found.iter().any(|step| step.contains(fatal)), "{found:#?}");
         assert_eq!(findings.broken_assumptions, ["processes crash"]);
     }
 

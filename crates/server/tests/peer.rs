@@ -92,6 +92,7 @@ impl Group {
                 tls: None,
                 is_insecure: false,
                 is_forgotten: false,
+                trace: None,
                 turns,
             };
             group.nodes.push(Node::start(settings).await);

@@ -325,3 +325,31 @@ fn a_local_cluster_takes_turns_by_the_algorithm_that_was_named() {
     assert!(pids.iter().all(|pid| !lives(*pid)));
     assert!(!std::path::Path::new(ready["data"].as_str().unwrap()).exists(), "its data are deleted");
 }
+
+/// What servers write down is judged like what the laboratory simulates.
+#[test]
+fn traces_of_servers_are_judged() {
+    let traces = Directory::new();
+    let trace = |number: usize| traces.path().join(format!("{number}.trace")).display().to_string();
+    let more = |number| {
+        let said = ["--algorithm", "lamport", "--trace"].iter().chain([&trace(number).as_str()]).chain(&TIMES);
+        said.map(ToString::to_string).collect()
+    };
+    let mut group = Group::of((1..=3).map(more).collect());
+    for number in [1, 2, 3, 1] {
+        let held = quorate(&group.node(number).address, &["lock", "job", "--", "true"]);
+        assert!(held.status.success(), "{}", String::from_utf8_lossy(&held.stderr));
+    }
+    for node in group.nodes.iter_mut().flatten() {
+        node.signal("TERM");
+    }
+    for node in group.nodes.iter_mut().flatten() {
+        assert_eq!(node.wait(), Some(0));
+    }
+    let judged = quorate("127.0.0.1:1", &["judge", &trace(1), &trace(2), &trace(3), "--json"]);
+    let said = String::from_utf8_lossy(&judged.stdout);
+    let report: Value = serde_json::from_str(&said).unwrap_or_else(|error| panic!("{error}: {said}"));
+    assert_eq!(report["costs"]["entries"], 4, "{report}");
+    assert_eq!(report["resources"][0]["name"], "lock/job", "{report}");
+    assert_eq!(judged.status.code(), Some(0), "{report}");
+}

@@ -28,6 +28,8 @@ pub struct PeerSettings {
     pub is_insecure: bool,
     /// Whether the data directory was lost, and with it what the node has promised before.
     pub is_forgotten: bool,
+    /// Where to write down what happens, for `quorate judge`.
+    pub trace: Option<PathBuf>,
     /// How they take turns.
     pub turns: TurnSettings,
 }
@@ -103,6 +105,9 @@ impl PeerSettings {
         }
         if self.is_insecure {
             config = config.insecure();
+        }
+        if let Some(trace) = &self.trace {
+            config = config.trace(trace);
         }
         if self.is_forgotten { config.forgotten() } else { config }
     }

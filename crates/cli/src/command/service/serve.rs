@@ -74,6 +74,10 @@ pub(crate) struct Serve {
     #[arg(long, help_heading = "Taking turns")]
     forgotten: bool,
 
+    /// Write down what happens to this node, for `quorate judge` (docs/traces.md); a node that starts again adds to it
+    #[arg(long, value_name = "FILE", help_heading = "Taking turns")]
+    trace: Option<PathBuf>,
+
     /// The certificate of the cluster's authority: encrypts, and members must show theirs (`quorate keys nodes`)
     #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "tls_key"])]
     tls_ca: Option<PathBuf>,
@@ -146,7 +150,10 @@ impl Plan {
         let advertise = arguments.advertise.or(config.advertise.clone());
         let data = arguments.data.or(config.data.clone()).unwrap_or_else(|| DEFAULT_DATA.into());
         let written = config.turns.clone();
-        let only_turns = arguments.cluster.is_some() || arguments.member_listen.is_some() || arguments.forgotten;
+        let only_turns = arguments.cluster.is_some()
+            || arguments.member_listen.is_some()
+            || arguments.forgotten
+            || arguments.trace.is_some();
         let member_listen = arguments.member_listen.or_else(|| written.as_ref().and_then(|turns| turns.listen.clone()));
         let engine = match arguments.turns.settle(config.engine, written)? {
             Some(mut turns) => {
@@ -164,12 +171,13 @@ impl Plan {
                     tls,
                     is_insecure,
                     is_forgotten,
+                    trace: arguments.trace,
                     turns,
                 })
             }
             None if only_turns => {
-                let for_turns =
-                    "--cluster, --member-listen and --forgotten are for --engine peer: say that, or leave them out";
+                let for_turns = "--cluster, --member-listen, --forgotten and --trace are for --engine peer: say that, \
+                                 or leave them out";
                 return Err(Failure::Usage(for_turns.into()));
             }
             None => {
