@@ -332,8 +332,8 @@ fn traces_of_servers_are_judged() {
     let traces = Directory::new();
     let trace = |number: usize| traces.path().join(format!("{number}.trace")).display().to_string();
     let more = |number| {
-        let said = ["--algorithm", "lamport", "--trace"].iter().chain([&trace(number).as_str()]).chain(&TIMES);
-        said.map(ToString::to_string).collect()
+        let said = ["--algorithm", "lamport", "--trace"].map(ToString::to_string).into_iter();
+        said.chain([trace(number)]).chain(TIMES.map(ToString::to_string)).collect()
     };
     let mut group = Group::of((1..=3).map(more).collect());
     for number in [1, 2, 3, 1] {
