@@ -1,0 +1,170 @@
+//! A group of members under one fault: it works, it goes on without the one who has the fault, and that one joins again.
+
+use std::fs::File;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use quorate_lab::judge::{Finding, Judgement, judge, read};
+use quorate_lab::report::Severity;
+
+use crate::member::{self, TOLERANCE};
+use crate::resource::Resource;
+use crate::wire::{Weather, Wire};
+use crate::{Fault, Job, network};
+
+/// How many members.
+const N: u32 = 5;
+/// What happens at all happens within this time.
+const LONG: Duration = Duration::from_secs(90);
+/// How many turns of everybody show that it goes on.
+const TURNS: usize = 3;
+
+struct Group<'a> {
+    job: &'a Job,
+    directory: PathBuf,
+    wire: Wire,
+    resource: Resource,
+    members: Vec<Child>,
+}
+
+/// Runs one job in a network of this process's own. Says what came of it, or what is wrong.
+pub(crate) fn run(job: &Job, directory: &Path) -> Result<String, String> {
+    network::build(N);
+    let wire = Wire::new(job.seed, Weather { loss_percent: job.loss_percent, ..Weather::default() });
+    let resource = Resource::new(directory);
+    let mut group = Group { job, directory: directory.into(), wire, resource, members: Vec::new() };
+    group.members = (1..=N).map(|id| group.start(id)).collect();
+    let all: Vec<u32> = (1..=N).collect();
+    let victim = (job.seed % u64::from(N)) as u32 + 1;
+    let survivors: Vec<u32> = all.iter().copied().filter(|&id| id != victim || job.fault == Fault::Nothing).collect();
+    let mut times = vec![group.wait(&all, "in the beginning")?];
+    group.begin(victim);
+    // Who is taken for dead is not waited for any more; before that there may be turns of before.
+    std::thread::sleep(2 * TOLERANCE);
+    times.push(group.wait(&survivors, &format!("while {victim} is not well"))?);
+    group.end(victim);
+    times.push(group.wait(&all, &format!("when {victim} is well again"))?);
+    let judgement = group.stop()?;
+    let account = group.resource.account();
+    let taken = account.iter().filter(|shown| shown.is_taken).count();
+    let refused = account.len() - taken;
+    check(&judgement, refused)?;
+    let times: Vec<_> = times.iter().map(|time| format!("{:.1}", time.as_secs_f64())).collect();
+    let mistaken = judgement.mistaken.map_or("nobody by mistake".into(), |(by, of)| format!("{of} by {by} by mistake"));
+    Ok(format!("victim {victim}, {taken} taken, {refused} refused, {mistaken}, {} s", times.join(" + ")))
+}
+
+/// What traces and resource have to show: growing fences whatever happened, and every promise that is left.
+fn check(judgement: &Judgement, refused: usize) -> Result<(), String> {
+    let findings = judgement.findings();
+    let said = || findings.iter().map(|(property, _, finding)| format!("{property} {finding:?}")).collect::<Vec<_>>();
+    if !judgement.missing.is_empty() {
+        return Err(format!("missing: {}", judgement.missing.join("; ")));
+    }
+    if judgement.severity() != Severity::Fine {
+        return Err(format!("a promise is broken: {}", said().join("; ")));
+    }
+    let safety = findings.iter().find(|(property, ..)| property.to_string() == "resource-safety");
+    if !safety.is_some_and(|(_, _, finding)| matches!(finding, Finding::Held)) {
+        return Err(format!("fences at the resource: {}", said().join("; ")));
+    }
+    if refused > 0 && judgement.mistaken.is_none() {
+        return Err(format!("{refused} fences were refused, and nobody was taken for dead that lived"));
+    }
+    Ok(())
+}
+
+impl Group<'_> {
+    fn start(&self, id: u32) -> Child {
+        let path = self.directory.join(format!("{id}.log"));
+        let log = File::options().append(true).create(true).open(path).expect("the directory is ours");
+        let this = std::env::current_exe().expect("this program has a path");
+        network::at(id, &this)
+            .args(["member", &id.to_string(), &N.to_string(), &self.job.algorithm])
+            .arg(&self.directory)
+            .stdin(Stdio::piped())
+            .stdout(log.try_clone().expect("a file of ours"))
+            .stderr(log)
+            .spawn()
+            .expect("this program can be run")
+    }
+
+    fn member(&mut self, id: u32) -> &mut Child {
+        &mut self.members[id as usize - 1]
+    }
+
+    /// Waits until each of these has had some turns from now on.
+    fn wait(&mut self, who: &[u32], when: &str) -> Result<Duration, String> {
+        let (began, before) = (Instant::now(), self.resource.account().len());
+        loop {
+            let account = self.resource.account();
+            let turns = |id| account[before..].iter().filter(|shown| shown.by == id && shown.is_taken).count();
+            let idle: Vec<u32> = who.iter().copied().filter(|&id| turns(id) < TURNS).collect();
+            if idle.is_empty() {
+                return Ok(began.elapsed());
+            }
+            for &id in who {
+                if let Ok(Some(status)) = self.member(id).try_wait() {
+                    return Err(format!("{when} {id} has ended by itself: {status}"));
+                }
+            }
+            if began.elapsed() > LONG {
+                let turns: Vec<_> = (1..=N).map(turns).collect();
+                return Err(format!("{when} {idle:?} had no {TURNS} turns within {LONG:?}; turns of each: {turns:?}"));
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    fn begin(&mut self, victim: u32) {
+        match self.job.fault {
+            Fault::Nothing => {}
+            Fault::Kill => {
+                self.member(victim).kill().expect("it is ours");
+                self.member(victim).wait().expect("it is ours");
+            }
+            Fault::Pause => signal(self.member(victim), "STOP"),
+            Fault::Cut => self.wire.change(|weather| (weather.mute, weather.deaf) = (Some(victim), Some(victim))),
+            Fault::Mute => self.wire.change(|weather| weather.mute = Some(victim)),
+            Fault::Deaf => self.wire.change(|weather| weather.deaf = Some(victim)),
+        }
+    }
+
+    fn end(&mut self, victim: u32) {
+        match self.job.fault {
+            Fault::Nothing => {}
+            Fault::Kill => *self.member(victim) = self.start(victim),
+            Fault::Pause => signal(self.member(victim), "CONT"),
+            Fault::Cut | Fault::Mute | Fault::Deaf => {
+                self.wire.change(|weather| (weather.mute, weather.deaf) = (None, None));
+            }
+        }
+    }
+
+    /// Lets all leave, and judges their traces.
+    fn stop(&mut self) -> Result<Judgement, String> {
+        self.members.iter_mut().for_each(|member| drop(member.stdin.take()));
+        let began = Instant::now();
+        for (id, member) in (1..).zip(&mut self.members) {
+            while member.try_wait().expect("it is ours").is_none() {
+                if began.elapsed() > LONG {
+                    return Err(format!("{id} does not leave within {LONG:?}"));
+                }
+                std::thread::sleep(Duration::from_millis(10));
+            }
+        }
+        let mut lives = Vec::new();
+        for id in 1..=N {
+            let path = member::trace(&self.directory, id);
+            let bytes = std::fs::read(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+            lives.extend(read(&path.display().to_string(), &bytes).map_err(|error| error.to_string())?);
+        }
+        judge(lives, None).map_err(|error| error.to_string())
+    }
+}
+
+fn signal(child: &Child, signal: &str) {
+    let status = Command::new("kill").args([&format!("-{signal}"), &child.id().to_string()]).status();
+    assert!(status.is_ok_and(|status| status.success()), "the process is ours, and not yet waited for");
+}
