@@ -2,9 +2,9 @@
 //! 20 ms apart, more or less; frames are lost, cables cut, members killed and paused.
 //!
 //! ```text
-//! cargo test -p quorate-net --test namespaces                          every fault on one algorithm, kill and pause on all
-//! QUORATE_NAMESPACES=all cargo test -p quorate-net --test namespaces   all faults on all algorithms, with loss and without
-//! cargo test -p quorate-net --test namespaces -- job central kill 5 7  one: algorithm, fault, loss in percent, seed
+//! cargo test -p quorate-net --test namespaces                          every fault on one algorithm, two on all
+//! QUORATE_NAMESPACES=all cargo test -p quorate-net --test namespaces   every fault on all, also without loss
+//! cargo test -p quorate-net --test namespaces -- job central kill 5 7  one: algorithm, fault, loss %, seed
 //! ```
 //!
 //! It needs to make network namespaces: root, or user namespaces, with `unshare` and `ip`. Where that is missing it says
@@ -88,9 +88,9 @@ fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
-        ["member", id, members, algorithm, directory] => {
+        ["member", id, members, algorithm, seed, directory] => {
             let (id, members) = (id.parse().expect("an id"), members.parse().expect("a number"));
-            member::run(id, members, algorithm, Path::new(directory));
+            member::run(id, members, algorithm, seed.parse().expect("a seed"), Path::new(directory));
             ExitCode::SUCCESS
         }
         ["inside", algorithm, fault, loss, seed, directory] => {
@@ -118,14 +118,17 @@ fn jobs(all: bool) -> Vec<Job> {
     let algorithms = ENTRIES.iter().filter(|entry| entry.family == Family::Mutex && entry.recovery.is_some());
     let mut jobs = Vec::new();
     for entry in algorithms {
-        for fault in Fault::ALL {
-            let is_thorough = entry.name == THOROUGHLY;
-            let is_chosen = all || is_thorough || matches!(fault, Fault::Kill | Fault::Pause);
-            for loss_percent in [0, LOSS_PERCENT] {
-                if is_chosen && (all || (loss_percent > 0) == is_thorough) {
-                    let seed = jobs.len() as u64 * 3 + 1;
-                    jobs.push(Job { algorithm: entry.name.into(), fault, loss_percent, seed });
-                }
+        let is_thorough = entry.name == THOROUGHLY;
+        for (fault, loss_percent) in Fault::ALL.into_iter().flat_map(|fault| [(fault, 0), (fault, LOSS_PERCENT)]) {
+            let is_basic = matches!(fault, Fault::Kill | Fault::Pause) || is_thorough;
+            if !all && (!is_basic || (loss_percent > 0) != is_thorough) {
+                continue;
+            }
+            // The seed chooses who it is. Where not all are equal, everybody has to be killed once.
+            let has_many = fault == Fault::Kill && (all || entry.coordinator.is_some());
+            for _ in 0..if has_many { group::N } else { 1 } {
+                let seed = jobs.len() as u64;
+                jobs.push(Job { algorithm: entry.name.into(), fault, loss_percent, seed });
             }
         }
     }

@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use quorate_net::{Config, Fence, Node};
+use rand_core::{Rng, SeedableRng};
+use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
@@ -17,8 +19,15 @@ const BEAT: Duration = Duration::from_millis(200);
 pub(crate) const TOLERANCE: Duration = Duration::from_millis(1500);
 /// How long a message takes at most, by and large.
 const DELAY: Duration = Duration::from_millis(100);
-/// How long a turn lasts, and how long a member does without one: a time between these milliseconds, by turns.
-const HOLD: [u64; 4] = [2, 20, 5, 0];
+/// A turn lasts for less than so many milliseconds.
+const LONGEST_TURN_MS: u64 = 20;
+
+/// A member does without a turn for less than so many milliseconds. With `majority`, where everybody asks all the time,
+/// who has just left is there first, and nobody else has a turn (see "Tries that clash" in docs/recovery.md); so there
+/// they ask less often.
+fn longest_rest_ms(algorithm: &str) -> u64 {
+    if algorithm == "majority" { 4000 } else { 20 }
+}
 
 /// Where a member's trace is.
 pub(crate) fn trace(directory: &Path, id: u32) -> PathBuf {
@@ -26,7 +35,7 @@ pub(crate) fn trace(directory: &Path, id: u32) -> PathBuf {
 }
 
 /// Runs member `id` of so many.
-pub(crate) fn run(id: u32, members: u32, algorithm: &str, directory: &Path) {
+pub(crate) fn run(id: u32, members: u32, algorithm: &str, seed: u64, directory: &Path) {
     let config = Config::new(id, (1..=members).map(|id| format!("{}:7100", network::address(id))))
         .algorithm(algorithm)
         .insecure()
@@ -43,8 +52,9 @@ pub(crate) fn run(id: u32, members: u32, algorithm: &str, directory: &Path) {
             _ = std::io::stdin().read_to_end(&mut Vec::new());
             _ = tell.send(());
         });
+        let random = Xoshiro256PlusPlus::seed_from_u64(seed ^ u64::from(id) << 32);
         tokio::select! {
-            () = work(id, &node, directory) => {}
+            () = work(&node, random, longest_rest_ms(algorithm), directory) => {}
             _ = told => {}
         }
         node.stop().await;
@@ -52,19 +62,19 @@ pub(crate) fn run(id: u32, members: u32, algorithm: &str, directory: &Path) {
 }
 
 /// Takes turns for ever.
-async fn work(id: u32, node: &Node, directory: &Path) {
+async fn work(node: &Node, mut random: Xoshiro256PlusPlus, longest_rest_ms: u64, directory: &Path) {
     let stream = UnixStream::connect(resource::path(directory)).await.expect("there is a resource");
     let mut resource = BufReader::new(stream);
-    for hold in HOLD.into_iter().cycle() {
+    loop {
         let guard = node.lock("printer").await.expect("whoever waits gets its turn");
-        tokio::time::sleep(Duration::from_millis(hold)).await;
-        let shown = format!("{id} {}\n", Fence::get(guard.fence()));
+        tokio::time::sleep(Duration::from_millis(random.next_u64() % LONGEST_TURN_MS)).await;
+        let shown = format!("{} {}\n", node.id().number(), Fence::get(guard.fence()));
         resource.get_mut().write_all(shown.as_bytes()).await.expect("the resource listens");
         let mut answer = String::new();
         resource.read_line(&mut answer).await.expect("the resource answers");
         guard.wrote(answer.trim() == "taken");
         // A turn that was taken away needs no end.
         _ = guard.release().await;
-        tokio::time::sleep(Duration::from_millis(hold)).await;
+        tokio::time::sleep(Duration::from_millis(random.next_u64() % longest_rest_ms)).await;
     }
 }
