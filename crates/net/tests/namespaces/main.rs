@@ -7,8 +7,8 @@
 //! cargo test -p quorate-net --test namespaces -- job central kill 5 7  one: algorithm, fault, loss %, seed
 //! ```
 //!
-//! It needs to make network namespaces: root, or user namespaces, with `unshare` and `ip`. Where that is missing it says
-//! so and does nothing, or fails if `QUORATE_FAULTS=required` is set. What failing groups have written is kept.
+//! It needs to make network namespaces: root, or user namespaces, with `unshare` and `ip`. Where that is missing it
+//! says so and does nothing, or fails if `QUORATE_FAULTS=required` is set. What failing groups have written is kept.
 
 mod group;
 mod member;
