@@ -144,7 +144,8 @@ impl<M: process::Message> process::Message for Message<M> {
 pub enum Timer<T> {
     /// An acknowledgement of this one: without any by then, everything is sent again.
     Acknowledgement(Id),
-    /// Something to say to this one, that acknowledges what it has said. If there is nothing by then, that is done alone.
+    /// Something to say to this one, which acknowledges what it has said. If there is nothing by then, that is done
+    /// alone.
     Answer(Id),
     /// What the algorithm waits for.
     Algorithm(T),
