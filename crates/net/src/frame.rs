@@ -18,7 +18,7 @@ const MAGIC: [u8; 8] = *b"quorate\0";
 /// How long the preface is.
 const PREFACE: usize = MAGIC.len() + 4;
 /// Which frames there are, and how they are written. A node talks only with nodes of the same version.
-pub(crate) const VERSION: u32 = 2;
+pub(crate) const VERSION: u32 = 3;
 /// How long the first frames may be.
 pub(crate) const LONGEST_HELLO: usize = 4096;
 /// How long frames may be: much longer than any message of an algorithm is.
@@ -41,8 +41,14 @@ pub(crate) struct Hello {
 /// Whether the other may speak; if not, why not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Verdict {
-    Welcome,
-    Refused { why: String },
+    /// It may; and who it is that says so.
+    Welcome {
+        incarnation: u64,
+        instance: u128,
+    },
+    Refused {
+        why: String,
+    },
 }
 
 /// What is said after that.

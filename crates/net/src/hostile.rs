@@ -52,7 +52,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     };
     let mut seeds = vec![
         seed(0, &hello),
-        seed(1, &Verdict::Welcome),
+        seed(1, &Verdict::Welcome { incarnation: 2, instance: 7 }),
         seed(1, &Verdict::Refused { why: "it is late".into() }),
         seed(2, &Pong(7)),
     ];

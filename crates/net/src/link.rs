@@ -26,6 +26,7 @@ use tokio_util::codec::{Framed, FramedRead};
 use tracing::{debug, info, warn};
 
 use crate::frame::{self, Frame, Hello, LONGEST_HELLO, Pong, Verdict};
+use crate::listen::Speakers;
 use crate::tls::Tls;
 
 /// So much waits for a connection at most.
@@ -151,6 +152,8 @@ pub(crate) struct Link {
     pub(crate) hello: Hello,
     pub(crate) tls: Option<Tls>,
     pub(crate) outbox: Arc<Outbox>,
+    /// Who was heard for the members.
+    pub(crate) speakers: Arc<Speakers>,
     /// How long the other may leave a question unanswered before the connection is taken for broken.
     pub(crate) tolerance: Duration,
 }
@@ -219,7 +222,9 @@ impl Link {
         let answer = framed.next().await.ok_or("it hung up")?.map_err(broken)?;
         match frame::decode(&answer) {
             // It says nothing more before it is asked.
-            Some(Verdict::Welcome) => Ok(framed.into_inner()),
+            Some(Verdict::Welcome { incarnation, instance }) => {
+                self.speakers.check(self.to, incarnation, instance).map(|()| framed.into_inner())
+            }
             // Its words, not ours.
             Some(Verdict::Refused { why }) => Err(format!("it refuses to talk: {}", why.escape_debug())),
             None => Err("it does not speak this protocol".into()),

@@ -39,7 +39,7 @@ pub(crate) struct Listener {
     pub(crate) silence: Duration,
     /// Where those go who may speak.
     pub(crate) connecting: mpsc::Sender<Inlet>,
-    pub(crate) speakers: Mutex<BTreeMap<Id, Arc<Speaker>>>,
+    pub(crate) speakers: Arc<Speakers>,
     pub(crate) outboxes: BTreeMap<Id, Arc<Outbox>>,
 }
 
@@ -53,7 +53,34 @@ pub(crate) struct Speaker {
     has_ended: AtomicBool,
 }
 
+/// Who was heard last for each member.
+#[derive(Default)]
+pub(crate) struct Speakers(Mutex<BTreeMap<Id, Arc<Speaker>>>);
+
+impl Speakers {
+    /// Whether somebody else who answers for a member can be it, by its life: not if that is not later than one that
+    /// was heard of. Its directory is not the one that it had, and what is said to the one would be heard by the other.
+    pub(crate) fn check(&self, id: Id, incarnation: u64, instance: u128) -> Result<(), String> {
+        let speakers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match speakers.get(&id).filter(|speaker| speaker.instance != instance) {
+            Some(speaker) => speaker.precedes(id, incarnation),
+            None => Ok(()),
+        }
+    }
+}
+
 impl Speaker {
+    fn precedes(&self, id: Id, incarnation: u64) -> Result<(), String> {
+        if incarnation > self.incarnation {
+            return Ok(());
+        }
+        Err(format!(
+            "node {id} says that this is its life {incarnation}, and its life {} was heard of here: its directory is \
+             not the one that it had; if that is lost, it has to be told so",
+            self.incarnation
+        ))
+    }
+
     /// It says something.
     pub(crate) fn hear(&self) {
         self.heard.store(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
@@ -132,7 +159,7 @@ impl Listener {
             None => Err("it says nothing that makes sense".into()),
         };
         let verdict = match &judged {
-            Ok(_) => Verdict::Welcome,
+            Ok(_) => Verdict::Welcome { incarnation: self.hello.incarnation, instance: self.hello.instance },
             Err(why) => Verdict::Refused { why: why.clone() },
         };
         let answered = framed.send(frame::encode(&verdict)).await.map_err(broken);
@@ -174,20 +201,17 @@ impl Listener {
         if !has_shown {
             return Err(format!("it says that it is node {id}, and its certificate does not"));
         }
-        let mut speakers = self.speakers.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut speakers = self.speakers.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = match speakers.get(&id) {
             Some(speaker) if speaker.instance == hello.instance => false,
             Some(speaker) if speaker.is_there(self.silence) => {
                 return Err(format!("another process speaks for node {id}: every node has a number of its own"));
             }
-            Some(speaker) if hello.incarnation <= speaker.incarnation => {
-                return Err(format!(
-                    "node {id} says that this is its life {}, and node {} has heard of its life {}: its directory is \
-                     not the one that it had; if that is lost, it has to be told so",
-                    hello.incarnation, ours.from, speaker.incarnation
-                ));
+            Some(speaker) => {
+                speaker.precedes(id, hello.incarnation)?;
+                true
             }
-            Some(_) | None => true,
+            None => true,
         };
         let speaker = Arc::new(Speaker {
             instance: hello.instance,

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex as Lock};
 use std::time::{Duration, SystemTime};
 
 use quorate_core::catalog::{self, Visitor};
@@ -27,7 +27,7 @@ use crate::desk::{Desk, Granted, LONGEST_NAME, MOST_NAMES, Refused, Ticket, Wait
 use crate::driver::Driver;
 use crate::frame::Hello;
 use crate::link::{Link, Outbox};
-use crate::listen::Listener;
+use crate::listen::{Listener, Speakers};
 use crate::running::{Peer, Running};
 use crate::store::{Store, StoreError};
 use crate::tls::{Tls, TlsError};
@@ -413,17 +413,19 @@ impl Visitor for Joining<'_> {
         let (connecting, connected) = mpsc::channel(CONNECTING);
         let mut tasks = JoinSet::new();
         let mut outboxes = BTreeMap::new();
+        let speakers = Arc::new(Speakers::default());
         let mut peers = Vec::new();
         for member in config.members.iter().filter(|member| member.id != me.number()) {
             let (to, outbox) = (Id::new(member.id), Arc::new(Outbox::default()));
             let hello = Hello { to: member.id, ..hello.clone() };
             let (address, tls, tolerance) = (member.address.clone(), tls.clone(), config.tolerance);
-            tasks.spawn(Link { to, address, hello, tls, outbox: Arc::clone(&outbox), tolerance }.run());
+            let speakers = Arc::clone(&speakers);
+            tasks.spawn(Link { to, address, hello, tls, outbox: Arc::clone(&outbox), speakers, tolerance }.run());
             peers.push(Peer::new(to, member.address.clone(), Arc::clone(&outbox)));
             outboxes.insert(to, outbox);
         }
         let silence = 2 * config.beat + config.delay;
-        let (n, speakers, outboxes_of) = (group.n, Lock::new(BTreeMap::new()), outboxes.clone());
+        let (n, outboxes_of) = (group.n, outboxes.clone());
         let listener = Listener { hello, n, tls, silence, connecting, speakers, outboxes: outboxes_of };
         let listener = Arc::new(listener);
         tasks.spawn(listener.run(socket));
