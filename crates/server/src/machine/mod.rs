@@ -7,7 +7,7 @@
 //! - A lock that nobody holds or awaits takes no memory. Fences grow all the same, as they are numbers of commands.
 //! - [`view`] tells what there is, and changes nothing.
 //!
-//! - A machine that goes [by turns](Machine::by_turns) lets nobody in by itself: see [`turns`].
+//! - A machine that goes [by turns](Machine::by_turns) lets nobody in by itself: see `turns.rs`.
 //!
 //! Who holds a lock loses it by releasing it, by the end of its session, or by force. Who waits keeps its place until
 //! it withdraws or its session ends; a lost connection is neither. The number of a request makes it idempotent: sent

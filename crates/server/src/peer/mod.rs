@@ -2,7 +2,7 @@
 //! orders anything, and there is no log.
 //!
 //! Each node has a [machine](Machine::by_turns) of its own, in memory, with the sessions of the clients that speak to
-//! it. When one of them is first in line for a name, the node asks for its turn ([`turns`]), as an application that
+//! it. When one of them is first in line for a name, the node asks for its turn (`turns.rs`), as an application that
 //! embeds [`quorate_net`] does; when it comes, the client gets the lock with the turn's fence.
 //!
 //! # What it promises
