@@ -6,7 +6,7 @@
 //!
 //! | property | how |
 //! |---|---|
-//! | mutual exclusion | [by causality](causal): of two turns, one has to end before the other begins, by a chain of messages. If neither does, both may have been inside at the same time, and nothing excluded it: it is broken, whatever the time stamps say |
+//! | mutual exclusion | by causality: of two turns, one has to end before the other begins, by a chain of messages. If neither does, both may have been inside at the same time, and nothing excluded it: it is broken, whatever the time stamps say |
 //! | fencing | by causality: an entry's fence is larger than that of every entry before it. Two that no message orders are *not decided* if their time stamps say that they are the wrong way round |
 //! | resource safety | the same, of the fences that the resource took, where applications note that |
 //! | request order | by the laboratory's [monitor](crate::property), along the messages about that resource. What applications tell each other is not in a trace |
