@@ -1,7 +1,8 @@
 //! Options that change what an algorithm does: every run of a few processes, with the numbers that were seen.
 
 use quorate_core::id::Id;
-use quorate_core::setting::Timing;
+use quorate_core::setting::{Recovering, Timing};
+use quorate_core::trace::{Record, What};
 use quorate_lab::application::{ClientPlan, Workload};
 use quorate_lab::cost::CostReport;
 use quorate_lab::experiment::{Experiment, Spectators};
@@ -11,6 +12,7 @@ use quorate_lab::network::Order;
 use quorate_lab::recovery::Beside;
 use quorate_lab::stage::Bounds;
 use quorate_lab::stage::wish::Times;
+use quorate_lab::time::DELTA;
 
 fn explore(algorithm: &str, option: (&str, &str), exploration: Exploration) -> Findings {
     let options = vec![(option.0.into(), option.1.into())];
@@ -171,6 +173,29 @@ mod rest {
             // Who asks alone fetches it once.
             assert_eq!(costs(n, Workload::Alone, "yes").messages, u64::from(n));
         }
+    }
+
+    /// Also where it survives crashes, and resources are made when they are asked for: one that never rests is there
+    /// before anybody asks.
+    #[test]
+    fn with_recovery_a_token_moves_from_the_beginning_unless_it_rests() {
+        let passed_before_asked = |rest: &str| {
+            let workload = Workload::List(vec![(Id::new(3), 100 * DELTA)]);
+            let clients = ClientPlan { workload, ..ClientPlan::default() };
+            let options = vec![("rest".into(), rest.into())];
+            let recovery = Some(Recovering::default());
+            let experiment = Experiment { n: 4, clients, options, recovery, ..Experiment::default() };
+            let mut passed = 0;
+            let mut watch = |record: &Record| match &record.what {
+                What::Sent { label, .. } if label.kind == "token" && record.at < 100 * DELTA => passed += 1,
+                _ => {}
+            };
+            let spectators = Spectators { records: Some(&mut watch), progress: None };
+            let report = experiment.run("token-ring", spectators).unwrap();
+            assert_eq!(report.outcome.costs.entries, 1, "{rest}");
+            passed
+        };
+        assert_eq!((passed_before_asked("no"), passed_before_asked("yes")), (100, 0));
     }
 }
 
