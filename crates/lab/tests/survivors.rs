@@ -183,6 +183,7 @@ fn what_once_went_wrong_does_not_again() {
         ("token-ring", 2181),
         ("suzuki-kasami", 252),
         ("suzuki-kasami", 1236),
+        ("suzuki-kasami", 1329),
     ];
     for (algorithm, seed) in shaken {
         let entry = mutexes().find(|entry| entry.name == algorithm).unwrap();
