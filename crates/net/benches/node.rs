@@ -1,5 +1,7 @@
-//! What a node costs, as ratios to what the network alone costs in the same run: `cargo bench -p quorate-net`, or
-//! `cargo bench -p quorate-net -- entry 100` for a hundred times as many entries and nothing else.
+//! What a node costs, as ratios to what the network alone costs in the same run: `cargo bench -p quorate-net`.
+//!
+//! With `-- entry 100` a hundred times as many entries and round trips, in turns, and nothing else; with `-- plain 100`
+//! or `-- ours 100` only these or only those, for who looks at them with a profiler.
 //!
 //! Five nodes on loopback in one program. The plain round trip is to ask four others over TCP and wait for the slowest.
 
@@ -35,11 +37,14 @@ async fn measure() {
     // In turns, so that whatever else the machine does meets both.
     let mut plain = Plain::connect().await;
     let (mut round_trips, mut entries) = (Vec::new(), Vec::new());
-    let only: Vec<_> = std::env::args().skip_while(|argument| argument != "entry").skip(1).collect();
-    let times: usize = only.first().and_then(|times| times.parse().ok()).unwrap_or(1);
+    let (only, times) = asked();
     for _ in 0..TURNS * times {
-        round_trips.extend(plain.round_trips().await);
-        entries.extend(uncontended(&nodes[0]).await);
+        if only != "ours" {
+            round_trips.extend(plain.round_trips().await);
+        }
+        if only != "plain" {
+            entries.extend(uncontended(&nodes[0]).await);
+        }
     }
     let (round_trip, entry) = (median(round_trips), median(entries));
     println!("plain round trip to four, the slowest   {:>9.1} µs", micros(round_trip));
@@ -48,7 +53,7 @@ async fn measure() {
         micros(entry),
         ratio(entry, round_trip)
     );
-    if std::env::args().any(|argument| argument == "entry") {
+    if !only.is_empty() {
         return;
     }
     let (hand_over, count) = handed_over(&nodes).await;
@@ -66,6 +71,14 @@ async fn measure() {
     println!("a resource on a node                    {bytes:>9.0} bytes");
 }
 
+/// What only is measured, if not all is, and how many times as often.
+fn asked() -> (String, usize) {
+    let mut arguments =
+        std::env::args().skip_while(|argument| !["entry", "plain", "ours"].contains(&argument.as_str()));
+    let only = arguments.next().unwrap_or_default();
+    (only, arguments.next().and_then(|times| times.parse().ok()).unwrap_or(1))
+}
+
 fn micros(duration: Duration) -> f64 {
     duration.as_secs_f64() * 1e6
 }
@@ -76,7 +89,7 @@ fn ratio(duration: Duration, unit: Duration) -> f64 {
 
 fn median(mut durations: Vec<Duration>) -> Duration {
     durations.sort();
-    durations[durations.len() / 2]
+    durations.get(durations.len() / 2).copied().unwrap_or_default()
 }
 
 /// Four others, each of which sends back what it is sent.

@@ -103,9 +103,9 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Bytes {
 }
 
 /// Adds a frame, its length before it. `false`, and nothing is added, if it is too long.
-pub(crate) fn append<T: Serialize>(value: &T, buffer: &mut BytesMut) -> bool {
+pub(crate) fn append<T: Serialize>(value: &T, buffer: &mut Vec<u8>) -> bool {
     let start = buffer.len();
-    buffer.put_u32(0);
+    buffer.extend([0; 4]);
     let is_written = postcard::to_extend(value, Extend(buffer)).is_ok();
     let length = buffer.len() - start - 4;
     if !is_written || length > LONGEST_FRAME {
@@ -117,7 +117,7 @@ pub(crate) fn append<T: Serialize>(value: &T, buffer: &mut BytesMut) -> bool {
 }
 
 /// A buffer that postcard can add to.
-struct Extend<'a>(&'a mut BytesMut);
+struct Extend<'a>(&'a mut Vec<u8>);
 
 impl std::iter::Extend<u8> for Extend<'_> {
     fn extend<T: IntoIterator<Item = u8>>(&mut self, bytes: T) {
@@ -132,12 +132,12 @@ mod tests {
     #[test]
     fn a_frame_comes_back_as_it_was_and_nonsense_does_not() {
         let frame = Frame::Message((7u8, "token".to_string()));
-        let mut buffer = BytesMut::new();
+        let mut buffer = Vec::new();
         assert!(append(&frame, &mut buffer));
         assert_eq!(u32::from_be_bytes(buffer[..4].try_into().unwrap()) as usize, buffer.len() - 4);
         assert_eq!(decode::<Frame<(u8, String)>>(&buffer[4..]), Some(frame));
         assert_eq!(decode::<Frame<(u8, String)>>(&buffer[4..buffer.len() - 1]), None, "too short");
-        buffer.put_u8(0);
+        buffer.push(0);
         assert_eq!(decode::<Frame<(u8, String)>>(&buffer[4..]), None, "too long");
         assert_eq!(decode::<Frame<(u8, String)>>(&[9]), None, "no such frame");
     }
@@ -156,7 +156,7 @@ mod tests {
 
     #[test]
     fn what_is_too_long_is_not_written() {
-        let mut buffer = BytesMut::from(&b"before"[..]);
+        let mut buffer = b"before".to_vec();
         assert!(!append(&Frame::Message(vec![1u8; LONGEST_FRAME]), &mut buffer));
         assert_eq!(&buffer[..], b"before");
     }

@@ -63,9 +63,9 @@ pub fn seeds() -> Vec<Vec<u8>> {
 }
 
 fn seed(choice: u8, value: &impl Serialize) -> Vec<u8> {
-    let mut buffer = BytesMut::from(&[choice][..]);
-    frame::append(value, &mut buffer);
-    buffer.to_vec()
+    let mut seed = vec![choice];
+    frame::append(value, &mut seed);
+    seed
 }
 
 /// Frame after frame, until one makes no sense.

@@ -13,7 +13,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use bytes::{Buf, BytesMut};
 use futures_util::{SinkExt, StreamExt};
 use quorate_core::id::Id;
 use serde::Serialize;
@@ -63,7 +62,7 @@ pub(crate) struct Outbox {
 /// What is to be sent.
 #[derive(Debug, Default)]
 struct Waiting {
-    bytes: BytesMut,
+    bytes: Vec<u8>,
     /// Where whoever flushes may write it to.
     socket: Option<Arc<OwnedWriteHalf>>,
 }
@@ -71,16 +70,20 @@ struct Waiting {
 impl Waiting {
     /// Writes as much as the socket takes at once. Is anything left?
     fn write_at_once(&mut self) -> io::Result<bool> {
-        while let Some(socket) = &self.socket
-            && !self.bytes.is_empty()
-        {
-            match socket.try_write(&self.bytes) {
-                Ok(written) => self.bytes.advance(written),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
-                Err(error) => return Err(error),
+        let Some(socket) = &self.socket else { return Ok(!self.bytes.is_empty()) };
+        let mut written = 0;
+        let result = loop {
+            if written == self.bytes.len() {
+                break Ok(false);
             }
-        }
-        Ok(!self.bytes.is_empty())
+            match socket.try_write(&self.bytes[written..]) {
+                Ok(more) => written += more,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(true),
+                Err(error) => break Err(error),
+            }
+        };
+        self.bytes.drain(..written);
+        result
     }
 }
 
@@ -121,7 +124,7 @@ impl Outbox {
         self.filled.notify_one();
     }
 
-    fn take(&self) -> BytesMut {
+    fn take(&self) -> Vec<u8> {
         std::mem::take(&mut self.waiting().bytes)
     }
 

@@ -447,6 +447,7 @@ impl Visitor for Joining<'_> {
             driver,
             desk: Desk::default(),
             leader,
+            known_leader: None,
             elections: 0,
             peers,
             is_guarded: config.is_guarded,

@@ -36,6 +36,8 @@ pub(crate) struct Running<M: Mutex> {
     pub(crate) driver: Driver<Surviving<M>>,
     pub(crate) desk: Desk,
     pub(crate) leader: watch::Sender<Option<Id>>,
+    /// Whom they were told of last.
+    pub(crate) known_leader: Option<Id>,
     /// How often another leader was known.
     pub(crate) elections: u64,
     pub(crate) peers: Vec<Peer>,
@@ -175,14 +177,22 @@ impl<M: Mutex> Running<M> {
             }
         }
         self.driver.flush();
+        self.look_around();
+        Ok(())
+    }
+
+    /// Tells whoever wants to know who leads, and counts who is taken for dead.
+    fn look_around(&mut self) {
         let leader = self.driver.process().resources().leader();
-        let is_news = self.leader.send_if_modified(|known| std::mem::replace(known, leader) != leader);
-        self.elections += u64::from(is_news && leader.is_some());
+        if leader != self.known_leader {
+            self.known_leader = leader;
+            self.leader.send_replace(leader);
+            self.elections += u64::from(leader.is_some());
+        }
         for peer in &mut self.peers {
             let was_suspected = std::mem::replace(&mut peer.is_suspected, self.driver.process().suspects(peer.id));
             peer.suspicions += u64::from(peer.is_suspected && !was_suspected);
         }
-        Ok(())
     }
 
     fn ask(&mut self, name: Name, request: Option<Request>) {
@@ -249,7 +259,7 @@ impl<M: Mutex> Running<M> {
             peers: peers.collect(),
             resources: process.resources().len(),
             wanted: self.desk.len(),
-            sent: counts.sent,
+            sent: counts.sent.into_iter().collect(),
             unexpected: counts.unexpected,
             syncs: counts.syncs,
             trace_lost: self.tracer.as_ref().map(Tracer::lost),

@@ -277,16 +277,17 @@ impl<P: Process> Reliable<P> {
             if number - link.expected >= self.limits.in_flight as u64 {
                 return effects.unexpected(from, "a message beyond what may be on its way");
             }
-            link.early.insert(number, content);
             if number > link.expected {
                 // One before it is missing, and will come again. The acknowledgement of that one is this one's, too.
+                link.early.insert(number, content);
                 return;
             }
             let (session, owed_before) = (link.mine, link.owed);
+            link.arrive();
             while link.early.contains_key(&link.expected) {
-                link.expected += 1;
-                link.owed += 1;
+                link.arrive();
             }
+            self.happen(Event::Receive { from, message: content }, effects);
             while let Some(message) = self.links.get_mut(&from).and_then(Link::next) {
                 self.happen(Event::Receive { from, message }, effects);
             }
@@ -495,6 +496,12 @@ impl<M: Clone> Link<M> {
         self.unacknowledged.clear();
         self.early.clear();
         (self.first, self.expected, self.owed) = (0, 0, 0);
+    }
+
+    /// One more has arrived with all before it.
+    fn arrive(&mut self) {
+        self.expected += 1;
+        self.owed += 1;
     }
 
     fn in_flight(&self, limits: Limits) -> usize {

@@ -17,12 +17,11 @@
 mod tests;
 
 use alloc::collections::{BTreeMap, BTreeSet};
-use alloc::string::String;
 use alloc::sync::Arc;
 use alloc::vec::Vec;
 use core::fmt;
 
-use serde::de::Error;
+use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::{Member, Request, Resigned, Resigning, Withdrawable};
@@ -142,11 +141,22 @@ impl Serialize for Name {
 
 impl<'de> Deserialize<'de> for Name {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let name = String::deserialize(deserializer)?;
-        if name.len() > Name::LONGEST {
-            return Err(D::Error::custom("a name is too long"));
-        }
-        Ok(Name(name.into()))
+        deserializer.deserialize_str(NameReader)
+    }
+}
+
+/// Reads a name where it is, without a copy of its own.
+struct NameReader;
+
+impl Visitor<'_> for NameReader {
+    type Value = Name;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "a name of at most {} bytes", Name::LONGEST)
+    }
+
+    fn visit_str<E: Error>(self, name: &str) -> Result<Name, E> {
+        if name.len() > Name::LONGEST { Err(E::custom("a name is too long")) } else { Ok(Name::new(name)) }
     }
 }
 
