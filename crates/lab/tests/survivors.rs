@@ -1,7 +1,7 @@
 //! Everything that lets an algorithm survive crashes, on a bad network: seeded runs with random crashes, returns,
 //! pauses, cuts, losses, second arrivals and overtaking.
 //!
-//! 210 seeds an algorithm in each of four kinds of worlds, 6,720 in all; `QUORATE_SEEDS=4200 cargo test -p quorate-lab
+//! 210 seeds an algorithm in each of five kinds of worlds, 8,400 in all; `QUORATE_SEEDS=4200 cargo test -p quorate-lab
 //! --test survivors` runs so many for each.
 
 use std::collections::BTreeSet;
@@ -126,6 +126,60 @@ fn check(entry: &Entry, experiment: &Experiment, properties: &[Property]) {
 }
 
 const SAFE_AND_LIVE: [Property; 2] = [Property::MutualExclusion, Property::Progress];
+
+/// Somebody comes back about when others would miss it: some of them have, others hear of its new life before.
+fn returning_world(seed: u64) -> Experiment {
+    let mut chance = Chance::new(seed ^ 0x2E7);
+    let world = world(seed);
+    let n = 2 + chance.below(4) as u32;
+    let mut at = 0;
+    let mut faults = Vec::new();
+    for _ in 0..2 {
+        let id = Id::at(chance.below(u64::from(n)) as usize);
+        at += 10 * DELTA + chance.below(20 * DELTA);
+        faults.push(Fault::Crash(id, at));
+        at += 4 * DELTA + chance.below(4 * DELTA);
+        faults.push(Fault::Restart(id, at));
+    }
+    let time_inside = DELTA + chance.below(10 * DELTA);
+    let delay = [Delay::Uniform(DELTA / 1000, DELTA), Delay::Uniform(DELTA / 10, DELTA)][chance.below(2) as usize];
+    Experiment { n, delay, faults, clients: ClientPlan { time_inside, ..world.clients.clone() }, ..world }
+}
+
+#[test]
+fn who_comes_back_about_when_it_is_missed_is_inside_alone_and_everybody_is_served() {
+    for entry in mutexes() {
+        for seed in 0..seeds() {
+            check(entry, &returning_world(seed), &SAFE_AND_LIVE);
+        }
+    }
+}
+
+#[test]
+fn who_voted_for_itself_in_a_former_life_gives_its_vote_to_others() {
+    let process = |id| Id::new(id);
+    let experiment = Experiment {
+        n: 3,
+        options: vec![("memory".into(), "kept".into())],
+        faults: vec![
+            Fault::Crash(process(3), DELTA),
+            Fault::Crash(process(1), 20 * DELTA),
+            Fault::Restart(process(1), 30 * DELTA),
+        ],
+        recovery: Some(Recovering::default()),
+        clients: ClientPlan {
+            workload: Workload::List(vec![(process(1), 15 * DELTA), (process(2), 60 * DELTA)]),
+            time_inside: 20 * DELTA,
+            ..ClientPlan::default()
+        },
+        until: Some(1000 * DELTA),
+        ..Experiment::default()
+    };
+    let majority = mutexes().find(|entry| entry.name == "majority").unwrap();
+    let (report, _) = run(majority, &experiment);
+    assert_held(majority, &experiment, &report, &SAFE_AND_LIVE);
+    assert_eq!(report.outcome.costs.entries, 2);
+}
 
 #[test]
 fn whoever_crashes_and_comes_back_one_at_a_time_is_inside_and_everybody_is_served() {

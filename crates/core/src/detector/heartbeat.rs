@@ -154,6 +154,13 @@ impl Heartbeat {
         self.peers.get(&id).is_some_and(|peer| peer.opinion != Opinion::Unsuspected)
     }
 
+    /// Somebody says something other than that it lives, which shows it as well. Who is taken for dead has to beat.
+    pub fn hear(&mut self, from: Id, effects: &mut Effects<Self>) {
+        if self.peers.contains_key(&from) && !self.suspects(from) {
+            effects.set_timer(Timer::Silence(from), self.patience..=self.patience);
+        }
+    }
+
     fn start(&mut self, incarnation: u64, effects: &mut Effects<Self>) {
         self.incarnation = incarnation;
         for &peer in self.peers.keys() {

@@ -27,7 +27,8 @@ impl<M: Mutex> Surviving<M> {
     /// The same, with these limits to what is on its way to another; and whether what happens is [recorded](Traced).
     pub fn within(limits: Limits, setting: &Setting, is_recording: bool) -> Self {
         let election = Elected::beside(setting, Resources::within(limits.resources, setting));
-        let traced = Traced::around(setting, Rejoining::around(setting, election)).recording(is_recording);
+        let rejoining = Rejoining::within(limits, setting, election);
+        let traced = Traced::around(setting, rejoining).recording(is_recording);
         let reliable = Reliable::within(limits, setting, traced);
         Detected::around(setting, Guarded::around(setting, reliable))
     }

@@ -3,6 +3,8 @@
 //! Whoever the detector takes for dead is [suspected](Notice::Suspect); whoever it takes back is
 //! [trusted](Notice::Trust), and may have forgotten everything. Who was restarted before anybody missed it is not the
 //! detector's business: [`Reliable`](super::Reliable) channels find that out from the first message of its new life.
+//! So that this one is not suspected because of what the former life has missed, whatever is heard of somebody counts
+//! as a beat. The dead are found as soon as before: their last words take no longer than their last beat.
 //!
 //! The detector never believes that it is right: with pauses and partitions no bound on delays is a fact, and who
 //! beats again is taken back.
@@ -78,8 +80,12 @@ impl<P: Process> Detected<P> {
     fn of_detector(&mut self, event: Event<Heartbeat>, effects: &mut Effects<Self>) {
         let mut wanted = Effects::<Heartbeat>::new(effects.me());
         perform(&mut self.detector, event, &mut wanted);
+        self.adopt_detector(&mut wanted, effects);
+    }
+
+    fn adopt_detector(&mut self, wanted: &mut Effects<Heartbeat>, effects: &mut Effects<Self>) {
         effects.adopt(
-            &mut wanted,
+            wanted,
             Message::Detector,
             Timer::Detector,
             |_, ()| {},
@@ -137,6 +143,9 @@ impl<P: Process> Process for Detected<P> {
                 self.of_detector(Event::Receive { from, message }, effects);
             }
             Event::Receive { from, message: Message::Process(message) } => {
+                let mut wanted = Effects::<Heartbeat>::new(effects.me());
+                self.detector.hear(from, &mut wanted);
+                self.adopt_detector(&mut wanted, effects);
                 self.of_process(Event::Receive { from, message }, effects);
             }
             Event::Timeout(Timer::Detector(timer)) => self.of_detector(Event::Timeout(timer), effects),
@@ -149,8 +158,9 @@ impl<P: Process> Process for Detected<P> {
 mod tests {
     use super::*;
     use crate::mutex::RicartAgrawala;
-    use crate::process::{Effect, effects_of};
+    use crate::process::{Effect, EffectOf, effects_of};
     use crate::setting::test_setting;
+    use alloc::vec::Vec;
 
     type Told = Detected<RicartAgrawala>;
 
@@ -171,5 +181,28 @@ mod tests {
         let beat = crate::detector::heartbeat::Message::Beat { incarnation: 1 };
         effects_of(1, &mut first, Event::Receive { from: Id::new(2), message: Message::Detector(beat) });
         assert_eq!(outputs(&mut first, Event::Input(crate::mutex::Input::Enter)), 0, "it is asked again");
+    }
+
+    /// Also what is no beat shows that somebody lives; but who is suspected has to beat.
+    #[test]
+    fn whatever_is_heard_counts_as_a_beat() {
+        let mut first = Told::new(&test_setting(&RicartAgrawala::ENTRY, 1, 2, &[]));
+        let mut second = Told::new(&test_setting(&RicartAgrawala::ENTRY, 2, 2, &[]));
+        for (me, process) in [(1, &mut first), (2, &mut second)] {
+            effects_of(me, process, Event::Start { incarnation: 1, saved: None });
+        }
+        let asked = effects_of(2, &mut second, Event::Input(crate::mutex::Input::Enter));
+        let Some(Effect::Send { message, .. }) = asked.into_iter().find(|effect| matches!(effect, Effect::Send { .. }))
+        else {
+            panic!("it asks the first");
+        };
+        let silence = Timer::Detector(crate::detector::heartbeat::Timer::Silence(Id::new(2)));
+        let hear = Event::Receive { from: Id::new(2), message };
+        let is_armed = |effects: Vec<EffectOf<Told>>| {
+            effects.iter().any(|effect| matches!(effect, Effect::SetTimer { timer, .. } if *timer == silence))
+        };
+        assert!(is_armed(effects_of(1, &mut first, hear.clone())));
+        effects_of(1, &mut first, Event::Timeout(silence));
+        assert!(!is_armed(effects_of(1, &mut first, hear)));
     }
 }

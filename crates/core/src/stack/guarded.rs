@@ -9,8 +9,8 @@
 //! one heartbeat to the next and there and back: whoever is cut off has found that out by then, and has left.
 //!
 //! **Prevents** that two parts of a cut network go on, also when processes start at different times, and some wait for
-//! others in vain; and, where messages take no longer than they are thought to, that the larger part lets somebody in
-//! while one is still inside that it was cut off from. **Does not prevent** that a majority takes one that lives and is
+//! others in vain; and, where messages take no longer than they are thought to and no beat is lost just before the cut,
+//! that the larger part lets somebody in while one is still inside that it was cut off from. **Does not prevent** that a majority takes one that lives and is
 //! inside for dead while that one trusts a majority itself: where messages are slow or lost one way only, or only
 //! between some of them. Only a resource that looks at fences tells these apart.
 //!
@@ -69,6 +69,11 @@ const LIVES: u64 = 1 << 32;
 pub trait Resigning: Process {
     /// What the application is to be told if it ends now, and what it still asks for.
     fn resign(&self) -> Resigned<Self>;
+
+    /// Whether it waits for too long to take part: it has heard more in the meantime than it can keep.
+    fn is_overfull(&self) -> bool {
+        false
+    }
 }
 
 /// What is left of a process that has ended.
@@ -93,12 +98,20 @@ impl<P: Member + Resigning> Resigning for Rejoining<P> {
         asked.extend(self.held_back_inputs());
         Resigned { told, asked }
     }
+
+    fn is_overfull(&self) -> bool {
+        Rejoining::is_overfull(self)
+    }
 }
 
 impl<P: Resigning> Resigning for Reliable<P> {
     fn resign(&self) -> Resigned<Self> {
         let Resigned { told, asked } = self.process().resign();
         Resigned { told, asked }
+    }
+
+    fn is_overfull(&self) -> bool {
+        self.process().is_overfull()
     }
 }
 
@@ -136,9 +149,6 @@ impl<P: Resigning> Guarded<P> {
             effects.set_timer(Timer::Grace(id), guard.grace..=guard.grace);
         } else {
             guard.is_outnumbered = true;
-            for id in guard.pardoned.take().iter() {
-                effects.cancel_timer(Timer::Grace(id));
-            }
             self.begin_again(effects);
         }
     }
@@ -162,7 +172,10 @@ impl<P: Resigning> Guarded<P> {
 
     /// Ends a life, and begins another that knows who is suspected. It does not take part before a majority is trusted.
     fn begin_again(&mut self, effects: &mut Effects<Self>) {
-        let Some(guard) = &self.guard else { return };
+        let Some(guard) = &mut self.guard else { return };
+        for id in guard.pardoned.take().iter() {
+            effects.cancel_timer(Timer::Grace(id));
+        }
         let (saved, suspected) = (guard.saved.clone(), guard.suspected.clone());
         let Resigned { told, asked } = self.process.resign();
         for output in told {
@@ -229,7 +242,12 @@ impl<P: Resigning> Process for Guarded<P> {
             Event::Notice(Notice::Suspect(id)) => self.suspect(id, effects),
             Event::Notice(Notice::Trust(id)) => self.trust(id, effects),
             Event::Notice(Notice::Leader(id)) => self.happen(Event::Notice(Notice::Leader(id)), effects),
-            Event::Receive { from, message } => self.happen(Event::Receive { from, message }, effects),
+            Event::Receive { from, message } => {
+                self.happen(Event::Receive { from, message }, effects);
+                if self.guard.is_some() && self.process.is_overfull() {
+                    self.begin_again(effects);
+                }
+            }
             Event::Timeout(Timer::Grace(id)) => self.give_up(id, effects),
             Event::Timeout(Timer::Process { life, timer }) => {
                 // If not, it is of a life that is over.
@@ -238,5 +256,74 @@ impl<P: Resigning> Process for Guarded<P> {
                 }
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mutex::{self, Majority};
+    use crate::process::{Effect, EffectOf, effects_of};
+    use crate::setting::test_recovering;
+    use crate::stack::resources::{Input, Output};
+    use crate::stack::traced::Output::Told;
+    use crate::stack::{Limits, Name, Request, Surviving, detected};
+    use alloc::collections::VecDeque;
+
+    type Node = Surviving<Majority>;
+
+    /// Three of which the first is back, and cannot talk with the third.
+    struct Group {
+        nodes: Vec<Node>,
+        wanted: VecDeque<(Id, EffectOf<Node>)>,
+        entries: usize,
+    }
+
+    impl Group {
+        fn happen(&mut self, me: u32, event: Event<Node>) {
+            let me = Id::new(me);
+            let effects = effects_of(me.number(), &mut self.nodes[me.index()], event);
+            self.wanted.extend(effects.into_iter().map(|effect| (me, effect)));
+            while let Some((from, effect)) = self.wanted.pop_front() {
+                match effect {
+                    Effect::Send { to, message } if from.number() + to.number() != 4 => {
+                        let effects =
+                            effects_of(to.number(), &mut self.nodes[to.index()], Event::Receive { from, message });
+                        self.wanted.extend(effects.into_iter().map(|effect| (to, effect)));
+                    }
+                    Effect::Output(Told(Output::Of(_, mutex::Output::Entered { .. }))) => self.entries += 1,
+                    _ => {}
+                }
+            }
+        }
+
+        fn life_of_the_first(&self) -> u64 {
+            self.nodes[0].process().life
+        }
+    }
+
+    /// The others go on without it, and tell it all they do.
+    #[test]
+    fn a_newcomer_that_hears_too_much_begins_again() {
+        let limits = Limits { unacknowledged: 40, ..Limits::default() };
+        let node = |me| Node::within(limits, &test_recovering(&Majority::ENTRY, me, 3, true), false);
+        let mut group = Group { nodes: [1, 2, 3].map(node).into(), wanted: VecDeque::new(), entries: 0 };
+        for (me, incarnation) in [(2, 1), (3, 1), (1, 2)] {
+            group.happen(me, Event::Start { incarnation, saved: None });
+        }
+        let silence = crate::detector::heartbeat::Timer::Silence(Id::new(3));
+        group.happen(1, Event::Timeout(detected::Timer::Detector(silence)));
+        let first_life = group.life_of_the_first();
+        let mut begun = Vec::new();
+        for asked in 0..150 {
+            for request in [Request::Enter, Request::Exit] {
+                group.happen(2, Event::Input(Input::Of(Name::new("printer"), request)));
+            }
+            if group.life_of_the_first() != first_life + begun.len() as u64 {
+                begun.push(asked);
+            }
+        }
+        assert_eq!(group.entries, 150, "the others do not wait for it");
+        assert_eq!(begun, [119], "120 messages, one for each entry");
     }
 }

@@ -13,7 +13,8 @@
 //! takes for dead is trusted by anybody who has greeted it: a cut does not heal everywhere at once, and who hears again
 //! of enough others must not pass over those that it will hear of next. So greetings say whom the sender takes for
 //! dead, and are said again, to all, whenever that changes. (Who can never reach one that others trust is never let in,
-//! and others wait for it: that is for the network to mend.)
+//! and others wait for it: that is for the network to mend. When it [holds back too much](super::Resigning::is_overfull), it
+//! begins yet another life.)
 //!
 //! **Assumes** that messages travel in sessions: who was told of a return was told of the crash before, and nothing of
 //! the former life comes later.
@@ -23,8 +24,8 @@ use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
-use super::Member;
 use super::guarded::is_majority;
+use super::{Limits, Member};
 use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::id::{Id, IdSet};
@@ -39,6 +40,8 @@ pub struct Rejoining<M: Member> {
     n: u32,
     /// What is known of who trusts whom, if nobody takes part who does not trust a majority.
     views: Option<Views>,
+    /// So many messages a newcomer holds back, and no more.
+    most: usize,
     algorithm: M,
     newcomer: Option<Newcomer<M>>,
 }
@@ -59,6 +62,8 @@ struct Newcomer<M: Member> {
     /// Whom it has greeted.
     greeted: IdSet,
     held_back: VecDeque<Event<M>>,
+    /// How many of these are messages.
+    messages: usize,
 }
 
 /// Who takes whom for dead.
@@ -137,6 +142,7 @@ impl<M: Member> Process for Rejoining<M> {
                     new: IdSet::new(),
                     greeted: IdSet::new(),
                     held_back: VecDeque::new(),
+                    messages: 0,
                 });
                 self.join_if_welcome(effects);
             }
@@ -156,14 +162,26 @@ impl<M: Member> Process for Rejoining<M> {
 impl<M: Member> Rejoining<M> {
     /// A process before its first event.
     pub fn around(setting: &Setting, algorithm: M) -> Self {
+        Rejoining::within(Limits::default(), setting, algorithm)
+    }
+
+    /// The same with other limits.
+    pub fn within(limits: Limits, setting: &Setting, algorithm: M) -> Self {
         let is_guarded = setting.group.recovering.is_some_and(|recovering| recovering.guard);
         let views = is_guarded.then(Views::default);
-        Rejoining { me: setting.me, n: setting.n(), views, algorithm, newcomer: None }
+        // Each of the others says no more at once to who is back.
+        let most = limits.unacknowledged.saturating_mul(setting.n() as usize);
+        Rejoining { me: setting.me, n: setting.n(), views, most, algorithm, newcomer: None }
     }
 
     /// The algorithm.
     pub fn algorithm(&self) -> &M {
         &self.algorithm
+    }
+
+    /// Whether it is a newcomer that has heard more than it can hold back.
+    pub(super) fn is_overfull(&self) -> bool {
+        self.newcomer.as_ref().is_some_and(|newcomer| newcomer.messages > self.most)
     }
 
     /// What the application has asked for since this life began, if it takes no part yet.
@@ -230,6 +248,7 @@ impl<M: Member> Rejoining<M> {
     /// Something happens to the algorithm, or will when it has started.
     fn happen(&mut self, event: Event<M>, effects: &mut Effects<Self>) {
         if let Some(newcomer) = &mut self.newcomer {
+            newcomer.messages += usize::from(matches!(event, Event::Receive { .. }));
             return newcomer.held_back.push_back(event);
         }
         let mut wanted = Effects::<M>::new(self.me);
@@ -274,7 +293,9 @@ impl<M: Member> Newcomer<M> {
                 for known in [&mut self.awaited, &mut self.new, &mut self.greeted] {
                     known.remove(id);
                 }
+                let before = self.held_back.len();
                 self.held_back.retain(|event| !matches!(event, Event::Receive { from, .. } if *from == id));
+                self.messages -= before - self.held_back.len();
             }
             Notice::Trust(id) => {
                 self.dead.remove(id);

@@ -327,6 +327,10 @@ where
         });
         Resigned { told: told.collect(), asked }
     }
+
+    fn is_overfull(&self) -> bool {
+        self.process.is_overfull()
+    }
 }
 
 #[cfg(test)]

@@ -18,7 +18,9 @@ impl Majority {
     pub(super) fn start(&mut self, incarnation: u64, saved: Option<Saved>, effects: &mut Effects<Self>) {
         self.ballot.incarnation = incarnation;
         if let Some(Saved { entries, vote }) = saved {
-            (self.entries, self.vote) = (entries, vote);
+            self.entries = entries;
+            // What a former life gave to itself nobody would ever give back.
+            self.vote = vote.filter(|(candidate, _)| *candidate != self.me);
         }
         if incarnation > 1 && self.recovers && !self.remembers {
             self.unheard = IdSet::others(self.me, self.n);

@@ -372,13 +372,18 @@ impl<M: Mutex> Resigning for Resources<M> {
     }
 }
 
+fn highest_saved<M: Mutex>(saved: &BTreeMap<Name, M::Stable>) -> Number {
+    saved.values().map(M::saved_stamp).max().unwrap_or_default()
+}
+
 impl<M: Mutex> Member for Resources<M> {
     fn highest_seen(&self) -> Number {
-        self.resources.values().map(|resource| resource.stamp()).max().unwrap_or_default().max(self.observed)
+        let seen = self.resources.values().map(|resource| resource.stamp());
+        seen.max().unwrap_or_default().max(self.observed).max(highest_saved::<M>(&self.saved))
     }
 
     fn highest_saved(Saved(saved): &Saved<M::Stable>) -> Number {
-        saved.values().map(M::saved_stamp).max().unwrap_or_default()
+        highest_saved::<M>(saved)
     }
 
     fn observing(stamp: Number) -> Input {
