@@ -106,8 +106,9 @@ impl Entry {
 pub struct Recovery {
     /// What it does when somebody has crashed, in one sentence.
     pub summary: &'static str,
-    /// Over how many crashes its fences grow that not everybody has been told of yet. Any number, if none is said, as
-    /// long as somebody who has heard of the last entries lives.
+    /// Over how many crashes its fences grow, if clocks are less than an [era](crate::clock::LamportClock::ERA) apart.
+    /// Any number, if none is said, however far apart they are, as long as somebody who has heard of the last entries
+    /// lives.
     pub fenced_crashes: Option<u32>,
     /// Whether an election beside it decides who leads.
     pub elects: bool,

@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use quorate_core::catalog::{ENTRIES, Entry, Family, Property, UnknownAlgorithm};
-use quorate_core::clock::Fence;
+use quorate_core::clock::{Fence, LamportClock};
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
 use quorate_core::id::Id;
@@ -332,11 +332,14 @@ impl Experiment {
     /// What the algorithm promises with these options and, if it recovers, with these faults.
     fn promised(&self, entry: &Entry, options: &Options) -> Vec<Property> {
         let crashes = self.faults.iter().filter(|fault| matches!(fault, Fault::Crash(..))).count();
+        let bounded = entry.recovery.is_some_and(|recovery| recovery.fenced_crashes.is_some());
+        let clocks = self.clients.clocks.iter().map(|(_, number)| number.get());
+        let are_clocks_apart = clocks.max().is_some_and(|highest| highest >= LamportClock::ERA);
         let still = |property: Property| {
             self.recovery.is_none()
                 || match property {
                     Property::RequestOrder => false,
-                    Property::Fencing => crashes <= 1,
+                    Property::Fencing => crashes == 0 || (crashes == 1 && !(bounded && are_clocks_apart)),
                     Property::MutualExclusion
                     | Property::Progress
                     | Property::SingleLeader

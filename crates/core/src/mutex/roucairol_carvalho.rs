@@ -22,8 +22,10 @@
 //! **Crashes**, if everybody is told of them: the permission of the dead is taken for granted. Of two of which one has
 //! come back, neither has the other's. The dead may have entered alone, again and again, with numbers that nobody has
 //! heard of: so whoever is told of a crash goes on in another era; and who comes to another one by entering again and
-//! again asks everybody anew, once in some 30,000 entries. Fences grow over one crash at a time, until everybody has
-//! been told of it: who enters after one and dies before others are told takes its era with it.
+//! again asks everybody anew, once in some 30,000 entries. Fences grow over one crash, if clocks are less than an era
+//! apart then: an application that makes its processes observe stamps can make them differ by more. Over a second one
+//! they may not: who has heard of an era before it is told of the crash goes on in the one after that, and who dies then
+//! may take that with it (`quorate replay roucairol-carvalho-two-crashes`).
 
 use core::convert::Infallible;
 

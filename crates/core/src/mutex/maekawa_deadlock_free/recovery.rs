@@ -8,10 +8,11 @@
 //! **Safe**: the set of who knows of more crashes meets the living part of the set of who knows of fewer, for the
 //! reason that [`VotingSets::of_living`](super::VotingSets::of_living) gives.
 //!
-//! **Fences** grow over one crash at a time, until everybody has been told of it. The dead may have entered with a
-//! number that nobody has heard of; so whoever is told of a crash goes on in another era, and the voter that two sets
-//! share was told before it votes again. Who dies before others are told takes its era with it: `quorate check
-//! maekawa-deadlock-free --recovery --crashes 2` shows the run.
+//! **Fences** grow over one crash, if clocks are less than an era apart then. The dead may have entered with a number
+//! that nobody has heard of; so whoever is told of a crash goes on in another era, and the voter that two sets share
+//! was told before it votes again. Over a second crash they may not: who has heard of an era before it is told of the
+//! crash goes on in the one after that, and who dies then may take that with it (`quorate replay
+//! maekawa-deadlock-free-two-crashes`).
 
 use super::{Crashes, MaekawaDeadlockFree, Phase, Subject, Vote};
 use crate::clock::{LamportClock, Number, Timestamp};

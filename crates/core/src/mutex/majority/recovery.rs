@@ -6,8 +6,9 @@
 //! crashes, nobody answers, and it votes as if it had never voted: that is the algorithm of the document, and `quorate
 //! violation` says what the chance of two inside is.)
 //!
-//! **Fences** grow over one crash at a time, until everybody has been told of it: whoever is told of a crash goes on in
-//! another era, as the dead may have entered with a number that nobody has heard of.
+//! **Fences** grow over one crash, if the numbers that are known are less than an era apart then: whoever is told of a
+//! crash goes on in another era, as the dead may have entered with a number that nobody has heard of. Who dies next may
+//! take an era with it that others have not come to.
 
 use super::{Ballot, Majority, Message, Phase, Saved};
 use crate::clock::{LamportClock, Number};
