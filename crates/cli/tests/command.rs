@@ -34,6 +34,22 @@ fn a_short_run_is_shown_as_a_conversation() {
     assert!(!stdout(&short).contains("asks to enter"));
 }
 
+/// With recovery, time without bounds means that verdicts may be false; and only then.
+#[test]
+fn where_delays_have_no_bound_the_living_may_be_suspected() {
+    let check = |more: &[&str]| {
+        let asked = ["check", "central", "--recovery", "--crashes", "1", "--property", "mutual-exclusion", "--quiet"];
+        let output = quorate(&[&asked, more].concat());
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let asynchronous = check(&["--timing", "asynchronous"]);
+    assert!(asynchronous.contains("a run that breaks mutual-exclusion, in 7 steps"), "{asynchronous}");
+    for right in [&["--timing", "synchronous"][..], &["--timing", "asynchronous", "--suspicions", "0"]] {
+        let found = check(right);
+        assert!(found.contains("mutual-exclusion  holds"), "{found}");
+    }
+}
+
 #[test]
 fn json_has_what_is_documented() {
     let report = json(&["sim", "ricart-agrawala", "-n", "5", "--entries", "50", "--seed", "7"]);

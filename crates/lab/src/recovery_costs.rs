@@ -143,7 +143,7 @@ mod tests {
     use super::*;
 
     /// Whatever the algorithm, a crash is found after a beat and two delays at the latest, and somebody enters soon
-    /// after. More members are more messages.
+    /// after, but where tries clash and are put off. More members are more messages.
     #[test]
     fn every_algorithm_goes_on_within_a_few_delays_of_the_detection() {
         let rows = recovery_costs(&[], &[3, 9]).unwrap();
@@ -152,7 +152,8 @@ mod tests {
             let [few, many] = cells[..] else { panic!("two sizes") };
             for cell in [few, many] {
                 let delay = cell.delay.unwrap_or_else(|| panic!("{algorithm}, {victim:?}: nobody enters"));
-                assert!((0.5..=40.0).contains(&delay), "{algorithm}, {victim:?}, n = {}: {delay} δ", cell.n);
+                let most = if algorithm == "majority" { 100.0 } else { 15.0 };
+                assert!((0.5..=most).contains(&delay), "{algorithm}, {victim:?}, n = {}: {delay} δ", cell.n);
             }
             assert!(few.messages <= many.messages, "{algorithm}, {victim:?}: {few:?}, {many:?}");
         }

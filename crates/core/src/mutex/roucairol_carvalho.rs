@@ -24,8 +24,8 @@
 //! heard of: so whoever is told of a crash goes on in another era; and who comes to another one by entering again and
 //! again asks everybody anew, once in some 30,000 entries. Fences grow over one crash, if clocks are less than an era
 //! apart then: an application that makes its processes observe stamps can make them differ by more. Over a second one
-//! they may not: who has heard of an era before it is told of the crash goes on in the one after that, and who dies then
-//! may take that with it (`quorate replay roucairol-carvalho-two-crashes`).
+//! they may not: who has heard of an era before it is told of the crash goes on in the one after that, and who dies
+//! then may take that with it (`quorate replay roucairol-carvalho-two-crashes`).
 
 use core::convert::Infallible;
 

@@ -10,9 +10,9 @@
 //!
 //! **Prevents** that two parts of a cut network go on, also when processes start at different times, and some wait for
 //! others in vain; and, where messages take no longer than they are thought to and no beat is lost just before the cut,
-//! that the larger part lets somebody in while one is still inside that it was cut off from. **Does not prevent** that a majority takes one that lives and is
-//! inside for dead while that one trusts a majority itself: where messages are slow or lost one way only, or only
-//! between some of them. Only a resource that looks at fences tells these apart.
+//! that the larger part lets somebody in while one is still inside that it was cut off from. **Does not prevent** that
+//! a majority takes one that lives and is inside for dead while that one trusts a majority itself: where messages are
+//! slow or lost one way only, or only between some of them. Only a resource that looks at fences tells these apart.
 //!
 //! **Costs** progress where no majority is left: of three, when two have crashed; of two, when one has; and after each
 //! crash the grace.

@@ -13,8 +13,8 @@
 //! takes for dead is trusted by anybody who has greeted it: a cut does not heal everywhere at once, and who hears again
 //! of enough others must not pass over those that it will hear of next. So greetings say whom the sender takes for
 //! dead, and are said again, to all, whenever that changes. (Who can never reach one that others trust is never let in,
-//! and others wait for it: that is for the network to mend. When it [holds back too much](super::Resigning::is_overfull), it
-//! begins yet another life.)
+//! and others wait for it: that is for the network to mend. When it has held back
+//! [too much](super::Resigning::is_overfull), it begins yet another life.)
 //!
 //! **Assumes** that messages travel in sessions: who was told of a return was told of the crash before, and nothing of
 //! the former life comes later.

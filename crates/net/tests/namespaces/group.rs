@@ -18,8 +18,8 @@ use crate::{Fault, Job, network};
 pub(crate) const N: u32 = 5;
 /// What happens at all happens within this time.
 const LONG: Duration = Duration::from_secs(90);
-/// How many turns of everybody show that it goes on.
-const TURNS: usize = 3;
+/// How many fences of everybody, two each turn, show that it goes on.
+const SHOWN: usize = 6;
 
 struct Group<'a> {
     job: &'a Job,
@@ -40,19 +40,33 @@ pub(crate) fn run(job: &Job, directory: &Path) -> Result<String, String> {
     let victim = (job.seed % u64::from(N)) as u32 + 1;
     let survivors: Vec<u32> = all.iter().copied().filter(|&id| id != victim || job.fault == Fault::Nothing).collect();
     let mut times = vec![group.wait(&all, "in the beginning")?];
+    // It has its turn when it happens, and goes on with it afterwards.
+    if job.fault != Fault::Nothing && !group.resource.keep(victim, LONG) {
+        return Err(format!("{victim} had no turn within {LONG:?}"));
+    }
     group.begin(victim);
     // Who is taken for dead is not waited for any more; before that there may be turns of before.
     std::thread::sleep(2 * TOLERANCE);
     times.push(group.wait(&survivors, &format!("while {victim} is not well"))?);
     group.end(victim);
+    group.resource.let_go();
     times.push(group.wait(&all, &format!("when {victim} is well again"))?);
     let judgement = group.stop()?;
+    let lost = group.wire.lost_percent();
+    let expected = job.loss_percent as f64;
+    if (lost - expected).abs() > expected / 2.0 {
+        return Err(format!("of a hundred frames {lost:.1} were lost, not {expected}"));
+    }
     let account = group.resource.account();
-    let taken = account.iter().filter(|shown| shown.is_taken).count();
-    let refused = account.len() - taken;
+    let refused = account.iter().filter(|shown| !shown.is_taken).count();
     check(&judgement, refused)?;
+    let is_deposed = matches!(job.fault, Fault::Pause | Fault::Cut | Fault::Mute | Fault::Deaf);
+    if is_deposed && !account.iter().any(|shown| shown.by == victim && !shown.is_taken) {
+        return Err(format!("others had turns during that of {victim}, and its fence was not refused"));
+    }
     let times: Vec<_> = times.iter().map(|time| format!("{:.1}", time.as_secs_f64())).collect();
     let mistaken = judgement.mistaken.map_or("nobody by mistake".into(), |(by, of)| format!("{of} by {by} by mistake"));
+    let taken = account.len() - refused;
     Ok(format!("victim {victim}, {taken} taken, {refused} refused, {mistaken}, {} s", times.join(" + ")))
 }
 
@@ -100,8 +114,8 @@ impl Group<'_> {
         let (began, before) = (Instant::now(), self.resource.account().len());
         loop {
             let account = self.resource.account();
-            let turns = |id| account[before..].iter().filter(|shown| shown.by == id && shown.is_taken).count();
-            let idle: Vec<u32> = who.iter().copied().filter(|&id| turns(id) < TURNS).collect();
+            let taken = |id| account[before..].iter().filter(|shown| shown.by == id && shown.is_taken).count();
+            let idle: Vec<u32> = who.iter().copied().filter(|&id| taken(id) < SHOWN).collect();
             if idle.is_empty() {
                 return Ok(began.elapsed());
             }
@@ -111,8 +125,8 @@ impl Group<'_> {
                 }
             }
             if began.elapsed() > LONG {
-                let turns: Vec<_> = (1..=N).map(turns).collect();
-                return Err(format!("{when} {idle:?} had no {TURNS} turns within {LONG:?}; turns of each: {turns:?}"));
+                let taken: Vec<_> = (1..=N).map(taken).collect();
+                return Err(format!("{when} {idle:?} had no {SHOWN} fences taken in {LONG:?}; of each: {taken:?}"));
             }
             std::thread::sleep(Duration::from_millis(20));
         }
@@ -148,11 +162,17 @@ impl Group<'_> {
         self.members.iter_mut().for_each(|member| drop(member.stdin.take()));
         let began = Instant::now();
         for (id, member) in (1..).zip(&mut self.members) {
-            while member.try_wait().expect("it is ours").is_none() {
+            let status = loop {
+                if let Some(status) = member.try_wait().expect("it is ours") {
+                    break status;
+                }
                 if began.elapsed() > LONG {
                     return Err(format!("{id} does not leave within {LONG:?}"));
                 }
                 std::thread::sleep(Duration::from_millis(10));
+            };
+            if !status.success() {
+                return Err(format!("{id} did not end well: {status}; its log says why"));
             }
         }
         let mut lives = Vec::new();

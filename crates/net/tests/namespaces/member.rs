@@ -1,5 +1,5 @@
 //! A member of the group, as a process of its own on a host of its own: takes turns and shows each fence to the
-//! resource, until its standard input ends.
+//! resource, twice, until its standard input ends. Then it looks whether its network was as far away as it should be.
 
 use std::io::Read;
 use std::path::{Path, PathBuf};
@@ -11,7 +11,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use tokio::io::{AsyncBufReadExt, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 
-use crate::{network, resource};
+use crate::{network, resource, wire};
 
 /// How often members say that they live.
 const BEAT: Duration = Duration::from_millis(200);
@@ -57,7 +57,10 @@ pub(crate) fn run(id: u32, members: u32, algorithm: &str, seed: u64, directory: 
             () = work(&node, random, longest_rest_ms(algorithm), directory) => {}
             _ = told => {}
         }
+        let peers = node.status().await.expect("it has not stopped").peers;
         node.stop().await;
+        let nearest = peers.iter().filter_map(|peer| peer.round_trip).min();
+        assert!(nearest.is_none_or(|nearest| nearest >= 2 * wire::least_delay()), "there and back in {nearest:?}");
     });
 }
 
@@ -68,13 +71,21 @@ async fn work(node: &Node, mut random: Xoshiro256PlusPlus, longest_rest_ms: u64,
     loop {
         let guard = node.lock("printer").await.expect("whoever waits gets its turn");
         tokio::time::sleep(Duration::from_millis(random.next_u64() % LONGEST_TURN_MS)).await;
-        let shown = format!("{} {}\n", node.id().number(), Fence::get(guard.fence()));
-        resource.get_mut().write_all(shown.as_bytes()).await.expect("the resource listens");
-        let mut answer = String::new();
-        resource.read_line(&mut answer).await.expect("the resource answers");
-        guard.wrote(answer.trim() == "taken");
+        let fence = Fence::get(guard.fence()).to_string();
+        guard.wrote(ask(&mut resource, node, &fence).await == "taken");
+        ask(&mut resource, node, "rest").await;
+        guard.wrote(ask(&mut resource, node, &fence).await == "taken");
         // A turn that was taken away needs no end.
         _ = guard.release().await;
         tokio::time::sleep(Duration::from_millis(random.next_u64() % longest_rest_ms)).await;
     }
+}
+
+/// Asks the resource for something.
+async fn ask(resource: &mut BufReader<UnixStream>, node: &Node, what: &str) -> String {
+    let asked = format!("{} {what}\n", node.id().number());
+    resource.get_mut().write_all(asked.as_bytes()).await.expect("the resource listens");
+    let mut answer = String::new();
+    resource.read_line(&mut answer).await.expect("the resource answers");
+    answer.trim().into()
 }

@@ -7,6 +7,7 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 use std::io::{ErrorKind, Read};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -39,6 +40,19 @@ pub(crate) struct Weather {
 /// The wire. It works as long as this process.
 pub(crate) struct Wire {
     weather: Arc<Mutex<Weather>>,
+    count: Arc<Count>,
+}
+
+/// What became of frames that no fault concerned.
+#[derive(Default)]
+struct Count {
+    all: AtomicU64,
+    lost: AtomicU64,
+}
+
+/// A frame takes at least this long.
+pub(crate) fn least_delay() -> Duration {
+    Duration::from_micros(DELAY.0)
 }
 
 struct Frame {
@@ -54,9 +68,16 @@ impl Wire {
         let socket = Socket::new(Domain::PACKET, Type::RAW, Some(protocol)).expect("this namespace is ours");
         socket.set_read_timeout(Some(TICK)).expect("a socket may be impatient");
         let weather = Arc::new(Mutex::new(weather));
-        let (shared, random) = (weather.clone(), Xoshiro256PlusPlus::seed_from_u64(seed));
-        std::thread::spawn(move || carry(&socket, &shared, random));
-        Wire { weather }
+        let count = Arc::new(Count::default());
+        let (shared, counting, random) = (weather.clone(), count.clone(), Xoshiro256PlusPlus::seed_from_u64(seed));
+        std::thread::spawn(move || carry(&socket, &shared, &counting, random));
+        Wire { weather, count }
+    }
+
+    /// Of a hundred frames so many were lost by chance.
+    pub(crate) fn lost_percent(&self) -> f64 {
+        let [all, lost] = [&self.count.all, &self.count.lost].map(|count| count.load(Ordering::Relaxed) as f64);
+        100.0 * lost / all
     }
 
     pub(crate) fn change(&self, change: impl FnOnce(&mut Weather)) {
@@ -64,7 +85,7 @@ impl Wire {
     }
 }
 
-fn carry(socket: &Socket, weather: &Mutex<Weather>, mut random: Xoshiro256PlusPlus) {
+fn carry(socket: &Socket, weather: &Mutex<Weather>, count: &Count, mut random: Xoshiro256PlusPlus) {
     let mut cables: BTreeMap<u32, SockAddr> = BTreeMap::new();
     let mut under_way: BinaryHeap<Reverse<Frame>> = BinaryHeap::new();
     let mut buffer = vec![0; 70_000];
@@ -86,7 +107,12 @@ fn carry(socket: &Socket, weather: &Mutex<Weather>, mut random: Xoshiro256PlusPl
         let Some((from, to)) = ends(frame) else { continue };
         cables.entry(from).or_insert(cable);
         let Weather { loss_percent, mute, deaf } = weather.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        let is_lost = random.next_u64() % 100 < loss_percent || mute == Some(from) || deaf == Some(to);
+        if mute == Some(from) || deaf == Some(to) {
+            continue;
+        }
+        let is_lost = random.next_u64() % 100 < loss_percent;
+        count.all.fetch_add(1, Ordering::Relaxed);
+        count.lost.fetch_add(u64::from(is_lost), Ordering::Relaxed);
         let micros = DELAY.0 + random.next_u64() % (DELAY.1 - DELAY.0);
         if !is_lost {
             check_sums(frame);

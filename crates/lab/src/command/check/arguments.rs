@@ -87,10 +87,11 @@ pub struct Arguments {
           requires = "recovery", value_parser = parse::beside)]
     pub election: Beside,
 
-    /// Up to this many times, somebody who lives is suspected to have crashed (with --recovery)
-    #[arg(long, help_heading = "Faults and time", value_name = "F", default_value_t = 0, allow_negative_numbers = true,
+    /// Up to this many times, somebody who lives is suspected to have crashed (with --recovery); by default 0, or 1
+    /// with --timing asynchronous
+    #[arg(long, help_heading = "Faults and time", value_name = "F", allow_negative_numbers = true,
           requires = "recovery", value_parser = parse::bound)]
-    pub suspicions: u32,
+    pub suspicions: Option<u32>,
 
     /// Up to this many processes crash, between any two steps, or between two effects of one
     #[arg(long, help_heading = "Faults and time", value_name = "K", default_value_t = 0, allow_negative_numbers = true,
@@ -181,6 +182,11 @@ impl Arguments {
         without_effect.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
     }
 
+    /// Whether no detector can be right: crashes are survived, and it was said that delays have no bound.
+    fn doubts_detectors(&self) -> bool {
+        self.recovery && self.timing == Some(Timing::Asynchronous)
+    }
+
     /// The exploration that they describe.
     pub fn exploration(&self) -> Exploration {
         Exploration {
@@ -199,7 +205,7 @@ impl Arguments {
                 duplicates: self.duplicates,
                 withdrawals: self.withdrawals,
                 writes: self.writes,
-                suspicions: self.suspicions,
+                suspicions: self.suspicions.unwrap_or(u32::from(self.doubts_detectors())),
                 timeouts: self.timeouts,
             },
             unstamped_pokes: self.unstamped_pokes,
