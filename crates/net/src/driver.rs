@@ -34,6 +34,8 @@ pub(crate) struct Driver<P: Process> {
     /// Away while it is synced.
     store: Option<Store<P::Stable>>,
     outboxes: BTreeMap<Id, Arc<Outbox>>,
+    /// Those to which something was added since the last flush.
+    touched: Vec<Id>,
     chance: Xoshiro256PlusPlus,
     pub(crate) counts: Counts,
 }
@@ -70,7 +72,8 @@ impl<P: Process> Driver<P> {
         let (effects, wanted, alarms) = (Effects::<P>::new(me), Vec::new(), Alarms::new());
         let (store, counts) = (Some(store), Counts::default());
         let now = Instant::now();
-        Driver { me, process, effects, wanted, alarms, now, store, outboxes, chance, counts }
+        let touched = Vec::new();
+        Driver { me, process, effects, wanted, alarms, now, store, outboxes, touched, chance, counts }
     }
 
     /// The process.
@@ -153,6 +156,9 @@ impl<P: Process> Driver<P> {
                     self.counts.count(message.kind());
                     if let Some(outbox) = self.outboxes.get(&to) {
                         outbox.push(&message);
+                        if !self.touched.contains(&to) {
+                            self.touched.push(to);
+                        }
                     }
                 }
                 Effect::Output(output) => outputs.push(output),
@@ -163,9 +169,11 @@ impl<P: Process> Driver<P> {
     }
 
     /// Lets everything that was said leave.
-    pub(crate) fn flush(&self) {
-        for outbox in self.outboxes.values() {
-            outbox.flush();
+    pub(crate) fn flush(&mut self) {
+        for to in self.touched.drain(..) {
+            if let Some(outbox) = self.outboxes.get(&to) {
+                outbox.flush();
+            }
         }
     }
 }

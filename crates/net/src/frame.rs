@@ -8,6 +8,7 @@
 use std::io;
 
 use bytes::{BufMut, Bytes, BytesMut};
+use postcard::ser_flavors::Flavor;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -106,7 +107,7 @@ pub(crate) fn encode<T: Serialize>(value: &T) -> Bytes {
 pub(crate) fn append<T: Serialize>(value: &T, buffer: &mut Vec<u8>) -> bool {
     let start = buffer.len();
     buffer.extend([0; 4]);
-    let is_written = postcard::to_extend(value, Extend(buffer)).is_ok();
+    let is_written = postcard::serialize_with_flavor(value, Appended(buffer)).is_ok();
     let length = buffer.len() - start - 4;
     if !is_written || length > LONGEST_FRAME {
         buffer.truncate(start);
@@ -117,11 +118,23 @@ pub(crate) fn append<T: Serialize>(value: &T, buffer: &mut Vec<u8>) -> bool {
 }
 
 /// A buffer that postcard can add to.
-struct Extend<'a>(&'a mut Vec<u8>);
+struct Appended<'a>(&'a mut Vec<u8>);
 
-impl std::iter::Extend<u8> for Extend<'_> {
-    fn extend<T: IntoIterator<Item = u8>>(&mut self, bytes: T) {
-        self.0.extend(bytes);
+impl Flavor for Appended<'_> {
+    type Output = ();
+
+    fn try_extend(&mut self, bytes: &[u8]) -> postcard::Result<()> {
+        self.0.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn try_push(&mut self, byte: u8) -> postcard::Result<()> {
+        self.0.push(byte);
+        Ok(())
+    }
+
+    fn finalize(self) -> postcard::Result<()> {
+        Ok(())
     }
 }
 

@@ -47,8 +47,6 @@ impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     waiting: Mutex<Waiting>,
-    /// Whether something was added since the last flush.
-    is_touched: AtomicBool,
     filled: Notify,
     /// The other is there: it has connected itself.
     seen: Notify,
@@ -98,13 +96,12 @@ impl Outbox {
         if bytes.len() > MOST_WAITING || !frame::append(&Frame::Message(message), bytes) {
             self.dropped.fetch_add(1, Ordering::Relaxed);
         }
-        self.is_touched.store(true, Ordering::Relaxed);
     }
 
     /// Lets what was added be sent.
     pub(crate) fn flush(&self) {
         // If the connection is broken, its task finds out.
-        if self.is_touched.swap(false, Ordering::Relaxed) && self.waiting().write_at_once().unwrap_or(true) {
+        if self.waiting().write_at_once().unwrap_or(true) {
             self.filled.notify_one();
         }
     }
