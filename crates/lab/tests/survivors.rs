@@ -245,6 +245,10 @@ fn what_once_went_wrong_does_not_again() {
         let (report, _) = run(entry, &experiment);
         assert_held(entry, &experiment, &report, &[Property::Progress]);
     }
+    // Of those who elect, some were told of a pause, and others were not.
+    let entry = mutexes().find(|entry| entry.name == "suzuki-kasami").unwrap();
+    let experiment = guarded_world(2951);
+    assert_held(entry, &experiment, &run(entry, &experiment).0, &[Property::Progress]);
     for (algorithm, seed) in [("token-ring", 1553), ("suzuki-kasami", 1113), ("suzuki-kasami", 189)] {
         let entry = mutexes().find(|entry| entry.name == algorithm).unwrap();
         check(entry, &crashing_world(seed), &SAFE_AND_LIVE);

@@ -22,7 +22,8 @@
 //! a larger id on its way may have been lost, nothing is extinguished from then on: in place of a smaller id, or of a
 //! dead one's, everybody sends its own. So the ids that are sent after the last report all end as the largest living
 //! one, and that comes round. Who comes back has forgotten whom it followed, and calls; so does who finds it next on
-//! the ring, or above its leader.
+//! the ring, or above its leader. Where the living are taken for dead, not everybody is told: so
+//! [beside an algorithm](crate::stack::Elected) that survives crashes, nothing is extinguished from the beginning.
 
 use core::convert::Infallible;
 
@@ -46,7 +47,8 @@ pub struct ChangRoberts {
     leader: Option<Id>,
     /// Who is skipped.
     suspected: IdSet,
-    /// Whether anybody has crashed that it knows of, so that a message may have been lost.
+    /// Whether a message may have been lost: somebody has crashed that it knows of; or it is beside an algorithm that
+    /// survives crashes, where others may take somebody for dead and it is not told.
     disturbed: bool,
 }
 
@@ -126,7 +128,7 @@ impl Election for ChangRoberts {
             participant: false,
             leader: None,
             suspected: IdSet::new(),
-            disturbed: false,
+            disturbed: setting.group.recovering.is_some(),
         }
     }
 }
