@@ -5,21 +5,22 @@
 //! is not over; verdicts alternate; and from wherever the run is, if nothing more goes wrong, the dead are suspected
 //! and the living are not.
 
+mod speaker;
+
 use std::collections::{BTreeMap, HashSet};
 use std::convert::Infallible;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use quorate_core::catalog::{Entry, Family};
 use quorate_core::id::{Id, IdSet};
 use quorate_core::process::{Effects, Event, Message, Notice, Process, Ticks};
 use quorate_core::setting::{Group, Options, Recovering, Setting, Timing};
 use quorate_core::stack::Detected;
-use quorate_core::trace::{Recorded, What};
 use quorate_lab::network::Order;
 use quorate_lab::stage::host::Company;
-use quorate_lab::stage::wish::{Deed, Free, Times, Wish};
+use quorate_lab::stage::wish::Times;
 use quorate_lab::stage::{Bounds, Choice, Rules, Stage};
 use serde::{Deserialize, Serialize};
+use speaker::{Nothing, Say, Speaker, fingerprint};
 
 /// A process that says in which life it is, when it begins one and when it is asked to.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -36,24 +37,6 @@ struct Ear {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Life(u64);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Say;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Nothing {}
-
-impl Recorded for Say {
-    fn what(&self) -> Option<What> {
-        None
-    }
-}
-
-impl Recorded for Nothing {
-    fn what(&self) -> Option<What> {
-        None
-    }
-}
 
 impl Message for Life {
     fn kind(&self) -> &'static str {
@@ -99,33 +82,6 @@ fn subject(setting: &Setting) -> Subject {
     Detected::around(setting, Ear { me, n, life: 0, heard, suspected, is_wrong: false })
 }
 
-/// An application that says something so many times, in all its lives.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Speaker {
-    left: u32,
-}
-
-impl Free<Subject> for Speaker {
-    fn new(times: Times) -> Self {
-        Speaker { left: if let Times::AtMost(times) = times { times } else { 0 } }
-    }
-
-    fn wishes(&self) -> Vec<Wish> {
-        if self.left > 0 { vec![Wish::Enter] } else { Vec::new() }
-    }
-
-    fn wish(&mut self, _: Wish) -> Deed<Say> {
-        self.left -= 1;
-        Deed::Ask(Say)
-    }
-
-    fn hear(&mut self, output: &Nothing, _: bool) {
-        match *output {}
-    }
-
-    fn crash(&mut self) {}
-}
-
 /// Messages take up to `delay`, and are thought to take up to one tick.
 fn stage(n: u32, times: u32, delay: Ticks, bounds: Bounds) -> Stage<Subject, Speaker> {
     let entry = Entry::new("ears", Family::Mutex);
@@ -158,16 +114,6 @@ struct Found {
     repeated: usize,
     /// In the end, a dead one is not suspected, or a living one is.
     unfinished: usize,
-}
-
-fn fingerprint(state: &impl Hash) -> u128 {
-    let half = |salt: u64| {
-        let mut hasher = DefaultHasher::new();
-        salt.hash(&mut hasher);
-        state.hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    half(1) << 64 | half(2)
 }
 
 fn search(first: Stage<Subject, Speaker>) -> Found {
@@ -227,22 +173,10 @@ fn ends_well(mut stage: Stage<Subject, Speaker>) -> bool {
     living.iter().all(is_right)
 }
 
-const NONE: Bounds = Bounds {
-    pokes: 0,
-    crashes: 0,
-    restarts: 0,
-    losses: 0,
-    duplicates: 0,
-    withdrawals: 0,
-    writes: 0,
-    suspicions: 0,
-    timeouts: None,
-};
-
 #[test]
 fn who_lives_is_not_suspected_and_who_is_dead_is() {
     for (n, times) in [(2, 1), (3, 0)] {
-        let found = search(stage(n, times, 1, Bounds { crashes: 1, ..NONE }));
+        let found = search(stage(n, times, 1, Bounds { crashes: 1, ..Bounds::default() }));
         assert!(found.states > 500, "{n}: {found:?}");
         assert_eq!((found.hasty, found.repeated, found.unfinished), (0, 0, 0), "{n}: {found:?}");
     }
@@ -251,7 +185,7 @@ fn who_lives_is_not_suspected_and_who_is_dead_is() {
 /// Before it was missed, after, and in between: what others have heard of its new life counts.
 #[test]
 fn who_comes_back_is_not_suspected_because_of_its_former_life() {
-    let found = search(stage(2, 1, 1, Bounds { crashes: 1, restarts: 1, ..NONE }));
+    let found = search(stage(2, 1, 1, Bounds { crashes: 1, restarts: 1, ..Bounds::default() }));
     assert!(found.states > 1_000, "{found:?}");
     assert_eq!((found.hasty, found.repeated, found.unfinished), (0, 0, 0), "{found:?}");
 }
@@ -259,6 +193,6 @@ fn who_comes_back_is_not_suspected_because_of_its_former_life() {
 /// The search finds what it is to find: messages are slower than they are thought to be.
 #[test]
 fn where_messages_are_late_the_living_are_suspected() {
-    let found = search(stage(2, 0, 3, NONE));
+    let found = search(stage(2, 0, 3, Bounds::default()));
     assert!(found.hasty > 0 && found.repeated == 0, "{found:?}");
 }

@@ -4,21 +4,22 @@
 //! What is asked is what everything above takes for granted: what arrives, arrives once and in order since the last
 //! notice; and from wherever the run is, if nothing more goes wrong, everything that was said arrives.
 
+mod speaker;
+
 use std::collections::HashSet;
 use std::convert::Infallible;
-use std::hash::{DefaultHasher, Hash, Hasher};
 
 use quorate_core::catalog::{Entry, Family};
 use quorate_core::id::Id;
 use quorate_core::process::{Effects, Event, Message, Notice, Process};
 use quorate_core::setting::{Group, Options, Setting, Timing};
 use quorate_core::stack::{Limits, Reliable};
-use quorate_core::trace::{Recorded, What};
 use quorate_lab::network::Order;
 use quorate_lab::stage::host::Company;
-use quorate_lab::stage::wish::{Deed, Free, Times, Wish};
+use quorate_lab::stage::wish::Times;
 use quorate_lab::stage::{Bounds, Choice, Rules, Stage};
 use serde::{Deserialize, Serialize};
+use speaker::{Nothing, Say, Speaker, fingerprint};
 
 /// A process that numbers what it says to the other, anew whenever it is told that the other has crashed.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,24 +33,6 @@ struct Numbers {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 struct Number(u64);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-struct Say;
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Nothing {}
-
-impl Recorded for Say {
-    fn what(&self) -> Option<What> {
-        None
-    }
-}
-
-impl Recorded for Nothing {
-    fn what(&self) -> Option<What> {
-        None
-    }
-}
 
 impl Message for Number {
     fn kind(&self) -> &'static str {
@@ -113,33 +96,6 @@ impl Numbering for Reliable<Numbers> {
     }
 }
 
-/// An application that says something so many times, in all its lives.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Speaker {
-    left: u32,
-}
-
-impl<P: Numbering> Free<P> for Speaker {
-    fn new(times: Times) -> Self {
-        Speaker { left: if let Times::AtMost(times) = times { times } else { 0 } }
-    }
-
-    fn wishes(&self) -> Vec<Wish> {
-        if self.left > 0 { vec![Wish::Enter] } else { Vec::new() }
-    }
-
-    fn wish(&mut self, _: Wish) -> Deed<Say> {
-        self.left -= 1;
-        Deed::Ask(Say)
-    }
-
-    fn hear(&mut self, output: &Nothing, _: bool) {
-        match *output {}
-    }
-
-    fn crash(&mut self) {}
-}
-
 /// How often a timer runs out in a run. Further ones are left to the continuation that ends well.
 const TIMEOUTS: u32 = 1;
 
@@ -180,17 +136,6 @@ struct Found {
     wrong: usize,
     /// From where not everything arrives, although nothing more goes wrong.
     unfinished: usize,
-}
-
-/// A state as 128 bits. That two share them is a chance of one in 10²⁶ for a million states.
-fn fingerprint(state: &impl Hash) -> u128 {
-    let half = |salt: u64| {
-        let mut hasher = DefaultHasher::new();
-        salt.hash(&mut hasher);
-        state.hash(&mut hasher);
-        u128::from(hasher.finish())
-    };
-    half(1) << 64 | half(2)
 }
 
 fn search<P: Numbering>(first: Stage<P, Speaker>) -> Found {
