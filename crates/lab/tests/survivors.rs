@@ -298,6 +298,7 @@ fn in_a_minority(entry: &Entry, experiment: &Experiment) -> (usize, bool) {
 /// that it is one, that they let somebody in while one of it is still inside.
 #[test]
 fn with_the_guard_a_minority_lets_nobody_in_and_who_is_inside_has_left_before_the_others_go_on() {
+    let mut entries = BTreeSet::new();
     for entry in mutexes() {
         let (mut without, mut entered, mut broken) = (0, 0, [0, 0]);
         for seed in 0..20 {
@@ -313,7 +314,9 @@ fn with_the_guard_a_minority_lets_nobody_in_and_who_is_inside_has_left_before_th
         let is_majority = entry.name == "majority";
         assert_eq!((without > 0, broken[0] > 0), (!is_majority, !is_majority), "{}", entry.name);
         assert_eq!((entered, broken[1]), (0, 0), "{}", entry.name);
+        entries.extend((!is_majority).then_some(without));
     }
+    assert_eq!((entries.first(), entries.last()), (Some(&237), Some(&461)), "docs/recovery.md says how many");
 }
 
 /// What it does not prevent: who is not awake does not find out anything. Process 1 is paused for 100 δ, of which 4 are
@@ -323,6 +326,7 @@ fn with_the_guard_a_minority_lets_nobody_in_and_who_is_inside_has_left_before_th
 #[test]
 fn with_the_guard_who_is_paused_is_not_alone_when_it_goes_on() {
     let (from, to) = (40 * DELTA, 140 * DELTA);
+    let (mut asleep, mut awake) = (BTreeSet::new(), (0, 0));
     for entry in mutexes() {
         let paused = |seed, guard| {
             let faults = vec![Fault::Pause(Id::new(1), from, to)];
@@ -343,5 +347,9 @@ fn with_the_guard_who_is_paused_is_not_alone_when_it_goes_on() {
         println!("{}: two inside (while it sleeps, when it wakes) {without:?}, with the guard {with:?}", entry.name);
         assert_eq!(with.0, without.0, "{}", entry.name);
         assert!(with.1 >= without.1, "{}", entry.name);
+        asleep.extend((entry.name != "central").then_some(with.0));
+        awake = (awake.0.max(without.1), awake.1.max(with.1));
     }
+    assert_eq!((asleep.first(), asleep.last()), (Some(&7), Some(&13)), "docs/recovery.md says in how many");
+    assert_eq!(awake, (12, 21), "docs/recovery.md says in how many");
 }
