@@ -159,8 +159,7 @@ impl Node {
         let listen = |error| JoinError::Listen { address: address.clone(), error };
         let socket = TcpListener::bind(&address).await.map_err(listen)?;
         let address = socket.local_addr().map_err(listen)?;
-        let visited = catalog::visit(checked.entry.name, Joining { config: &config, checked: &checked, tls, socket });
-        let (commands, leader) = visited.map_err(ConfigError::from)??;
+        let (commands, leader) = Joining { config: &config, checked: &checked, tls, socket }.begin()?;
         let (id, patience) = (checked.me, 4 * config.delay);
         let handle = Handle { id, commands, leader, tickets: AtomicU64::new(1), address, patience };
         Ok(Node { handle: Arc::new(handle) })
@@ -389,6 +388,13 @@ struct Joining<'a> {
     checked: &'a Checked,
     tls: Option<Tls>,
     socket: TcpListener,
+}
+
+impl Joining<'_> {
+    /// Not part of a future: these are built anew by every program that awaits one, with all algorithms in it.
+    fn begin(self) -> Result<Joined, JoinError> {
+        catalog::visit(self.checked.entry.name, self).map_err(ConfigError::from)?
+    }
 }
 
 impl Visitor for Joining<'_> {

@@ -9,6 +9,7 @@ mod tls;
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Router;
@@ -179,9 +180,18 @@ impl Hall {
     }
 }
 
+/// A future that is built where it is written.
+type Boxed<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
 impl Node {
     /// Starts a node. It answers from now on, as soon as there is a leader, or as far as it can alone.
-    pub async fn start(settings: NodeSettings) -> Result<Node, NodeError> {
+    ///
+    /// The future is boxed so that this crate builds it, and not each program that awaits it.
+    pub fn start(settings: NodeSettings) -> Boxed<Result<Node, NodeError>> {
+        Box::pin(Node::open(settings))
+    }
+
+    async fn open(settings: NodeSettings) -> Result<Node, NodeError> {
         let NodeSettings { listen, engine, tls, tokens, is_insecure, most_connections } = settings;
         let tls = tls.as_ref().map(Tls::read).transpose()?;
         let believed = Believed::of(tls.is_some(), tokens.is_some(), is_insecure);
@@ -215,7 +225,11 @@ impl Node {
 
     /// Stops: another node leads first, if this one does and another one can, or turns are given back; then nobody is
     /// answered any more.
-    pub async fn stop(self) {
+    pub fn stop(self) -> Boxed<()> {
+        Box::pin(self.close())
+    }
+
+    async fn close(self) {
         tracing::info!("this node stops");
         match &self.engine {
             Running::Replicated(service) => service.engine().shutdown(service.bequeath()).await,

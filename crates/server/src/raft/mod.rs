@@ -34,6 +34,7 @@ mod wal;
 mod wire;
 
 use std::collections::BTreeMap;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
@@ -115,7 +116,13 @@ struct Inner {
 
 impl Replica {
     /// Starts a node on its data directory.
-    pub async fn start(settings: Settings) -> Result<Replica, StartError> {
+    ///
+    /// The future is boxed so that this crate builds it, with all of openraft, and not each program that awaits it.
+    pub fn start(settings: Settings) -> Pin<Box<dyn Future<Output = Result<Replica, StartError>> + Send>> {
+        Box::pin(Replica::open(settings))
+    }
+
+    async fn open(settings: Settings) -> Result<Replica, StartError> {
         let config = settings.check()?;
         std::fs::create_dir_all(&settings.directory)
             .map_err(|error| StartError::NoDirectory { directory: settings.directory.clone(), error })?;
