@@ -348,6 +348,64 @@ impl<M: Clone, O, T, S> EffectList<M, O, T, S> {
     }
 }
 
+/// Room for the effects of a process within a process, kept from one step to the next.
+///
+/// It is no part of a state: any two are equal, and a copy begins without any.
+pub struct Room<P: Process>(Vec<EffectOf<P>>);
+
+/// So many effects of one step are usual.
+const USUAL: usize = 64;
+
+impl<P: Process> Room<P> {
+    /// No room yet.
+    pub const fn new() -> Self {
+        Room(Vec::new())
+    }
+
+    /// An empty list for the process `me`, in this room.
+    pub fn list(&mut self, me: Id) -> Effects<P> {
+        EffectList { me, effects: core::mem::take(&mut self.0), to_self: VecDeque::new() }
+    }
+
+    /// Keeps the room of a list that was emptied.
+    pub fn keep(&mut self, emptied: Effects<P>) {
+        debug_assert!(emptied.is_empty(), "there are effects that nobody has taken");
+        if emptied.effects.capacity() <= USUAL {
+            self.0 = emptied.effects;
+        }
+    }
+}
+
+impl<P: Process> Default for Room<P> {
+    fn default() -> Self {
+        Room::new()
+    }
+}
+
+impl<P: Process> Clone for Room<P> {
+    fn clone(&self) -> Self {
+        Room::new()
+    }
+}
+
+impl<P: Process> PartialEq for Room<P> {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl<P: Process> Eq for Room<P> {}
+
+impl<P: Process> Hash for Room<P> {
+    fn hash<H: core::hash::Hasher>(&self, _: &mut H) {}
+}
+
+impl<P: Process> Debug for Room<P> {
+    fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+        f.write_str("Room")
+    }
+}
+
 /// Lets one event happen to a process, and then whatever the process says to itself because of it.
 ///
 /// This is the one function through which drivers and tests call [`Process::step`].

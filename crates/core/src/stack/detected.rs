@@ -16,15 +16,17 @@ use crate::clock::Number;
 use crate::detector::{self, Detector, Heartbeat};
 use crate::id::Id;
 use crate::mutex::Mutex;
-use crate::process::{self, Effects, Event, Notice, Process, perform};
+use crate::process::{self, Effects, Event, Notice, Process, Room, perform};
 use crate::setting::Setting;
 use crate::trace::Opinion;
 
 /// A process `P` that a detector tells of crashes.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Detected<P> {
+pub struct Detected<P: Process> {
     detector: Heartbeat,
     process: P,
+    room: Room<P>,
+    room_of_detector: Room<Heartbeat>,
 }
 
 /// What is said by one of them.
@@ -64,7 +66,8 @@ impl<D: process::Message, M: process::Message> process::Message for Message<D, M
 impl<P: Process> Detected<P> {
     /// A process before its first event.
     pub fn around(setting: &Setting, process: P) -> Self {
-        Detected { detector: Heartbeat::new(&setting.of_detector()), process }
+        let detector = Heartbeat::new(&setting.of_detector());
+        Detected { detector, process, room: Room::new(), room_of_detector: Room::new() }
     }
 
     /// The process itself.
@@ -78,14 +81,14 @@ impl<P: Process> Detected<P> {
     }
 
     fn of_detector(&mut self, event: Event<Heartbeat>, effects: &mut Effects<Self>) {
-        let mut wanted = Effects::<Heartbeat>::new(effects.me());
+        let mut wanted = self.room_of_detector.list(effects.me());
         perform(&mut self.detector, event, &mut wanted);
-        self.adopt_detector(&mut wanted, effects);
+        self.adopt_detector(wanted, effects);
     }
 
-    fn adopt_detector(&mut self, wanted: &mut Effects<Heartbeat>, effects: &mut Effects<Self>) {
+    fn adopt_detector(&mut self, mut wanted: Effects<Heartbeat>, effects: &mut Effects<Self>) {
         effects.adopt(
-            wanted,
+            &mut wanted,
             Message::Detector,
             Timer::Detector,
             |_, ()| {},
@@ -97,10 +100,11 @@ impl<P: Process> Detected<P> {
                 self.of_process(Event::Notice(notice), effects);
             },
         );
+        self.room_of_detector.keep(wanted);
     }
 
     fn of_process(&mut self, event: Event<P>, effects: &mut Effects<Self>) {
-        let mut wanted = Effects::<P>::new(effects.me());
+        let mut wanted = self.room.list(effects.me());
         perform(&mut self.process, event, &mut wanted);
         effects.adopt(
             &mut wanted,
@@ -109,6 +113,7 @@ impl<P: Process> Detected<P> {
             |effects, stable| effects.save(stable),
             |effects, output| effects.output(output),
         );
+        self.room.keep(wanted);
     }
 }
 
@@ -143,9 +148,9 @@ impl<P: Process> Process for Detected<P> {
                 self.of_detector(Event::Receive { from, message }, effects);
             }
             Event::Receive { from, message: Message::Process(message) } => {
-                let mut wanted = Effects::<Heartbeat>::new(effects.me());
+                let mut wanted = self.room_of_detector.list(effects.me());
                 self.detector.hear(from, &mut wanted);
-                self.adopt_detector(&mut wanted, effects);
+                self.adopt_detector(wanted, effects);
                 self.of_process(Event::Receive { from, message }, effects);
             }
             Event::Timeout(Timer::Detector(timer)) => self.of_detector(Event::Timeout(timer), effects),

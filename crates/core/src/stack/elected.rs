@@ -11,14 +11,15 @@ use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::election::{self, Election};
 use crate::mutex::Mutex;
-use crate::process::{self, Effects, Event, Notice, Process, perform};
+use crate::process::{self, Effects, Event, Notice, Process, Room, perform};
 use crate::setting::{Options, Setting};
 
 /// An algorithm `M` that leaves it to an election `E` who leads.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Elected<E, M> {
+pub struct Elected<E, M: Process> {
     election: E,
     algorithm: M,
+    room: Room<M>,
 }
 
 /// What is said by one of them.
@@ -128,7 +129,7 @@ impl<E: Election<Stable = ()>, M: Member> Elected<E, M> {
     /// A process before its first event.
     pub fn beside(setting: &Setting, algorithm: M) -> Self {
         let of_election = setting.with_options(Options::defaults(&E::ENTRY));
-        Elected { election: E::new(&of_election), algorithm }
+        Elected { election: E::new(&of_election), algorithm, room: Room::new() }
     }
 
     /// The algorithm.
@@ -137,7 +138,7 @@ impl<E: Election<Stable = ()>, M: Member> Elected<E, M> {
     }
 
     fn of_algorithm(&mut self, event: Event<M>, effects: &mut Effects<Self>) {
-        let mut wanted = Effects::<M>::new(effects.me());
+        let mut wanted = self.room.list(effects.me());
         perform(&mut self.algorithm, event, &mut wanted);
         effects.adopt(
             &mut wanted,
@@ -146,6 +147,7 @@ impl<E: Election<Stable = ()>, M: Member> Elected<E, M> {
             |effects, stable| effects.save(stable),
             |effects, output| effects.output(output),
         );
+        self.room.keep(wanted);
     }
 
     fn of_election(&mut self, event: Event<E>, effects: &mut Effects<Self>) {

@@ -23,7 +23,7 @@ use super::{Elected, Member, Rejoining, Reliable, Resources};
 use crate::election::Election;
 use crate::id::{Id, IdSet};
 use crate::mutex::Mutex;
-use crate::process::{Effects, Event, Notice, Process, Ticks, keep, perform};
+use crate::process::{Effects, Event, Notice, Process, Room, Ticks, keep, perform};
 use crate::setting::Setting;
 
 /// A process that takes part only while it trusts a majority, if the group is set up so.
@@ -33,6 +33,7 @@ pub struct Guarded<P: Process> {
     /// In which of its lives.
     life: u64,
     guard: Option<Guard<P>>,
+    room: Room<P>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -129,7 +130,7 @@ impl<P: Resigning> Guarded<P> {
             grace: recovering.interval.saturating_add(2).saturating_mul(bound).saturating_add(1),
             is_outnumbered: false,
         });
-        Guarded { process, life: 0, guard }
+        Guarded { process, life: 0, guard, room: Room::new() }
     }
 
     /// The process itself.
@@ -194,7 +195,7 @@ impl<P: Resigning> Guarded<P> {
 
     fn happen(&mut self, event: Event<P>, effects: &mut Effects<Self>) {
         let life = self.life;
-        let mut wanted = Effects::<P>::new(effects.me());
+        let mut wanted = self.room.list(effects.me());
         perform(&mut self.process, event, &mut wanted);
         effects.adopt(
             &mut wanted,
@@ -208,6 +209,7 @@ impl<P: Resigning> Guarded<P> {
             },
             |effects, output| effects.output(output),
         );
+        self.room.keep(wanted);
     }
 }
 

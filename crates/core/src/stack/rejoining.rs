@@ -30,7 +30,7 @@ use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::id::{Id, IdSet};
 use crate::mutex::Mutex;
-use crate::process::{self, Effects, Event, Notice, Process, perform};
+use crate::process::{self, Effects, Event, Notice, Process, Room, perform};
 use crate::setting::Setting;
 
 /// An algorithm whose processes may come back.
@@ -44,6 +44,7 @@ pub struct Rejoining<M: Member> {
     most: usize,
     algorithm: M,
     newcomer: Option<Newcomer<M>>,
+    room: Room<M>,
 }
 
 /// One who is back, and of whom not everybody is known to know.
@@ -171,7 +172,7 @@ impl<M: Member> Rejoining<M> {
         let views = is_guarded.then(Views::default);
         // Each of the others says no more at once to who is back.
         let most = limits.unacknowledged.saturating_mul(setting.n() as usize);
-        Rejoining { me: setting.me, n: setting.n(), views, most, algorithm, newcomer: None }
+        Rejoining { me: setting.me, n: setting.n(), views, most, algorithm, newcomer: None, room: Room::new() }
     }
 
     /// The algorithm.
@@ -251,7 +252,7 @@ impl<M: Member> Rejoining<M> {
             newcomer.messages += usize::from(matches!(event, Event::Receive { .. }));
             return newcomer.held_back.push_back(event);
         }
-        let mut wanted = Effects::<M>::new(self.me);
+        let mut wanted = self.room.list(self.me);
         perform(&mut self.algorithm, event, &mut wanted);
         effects.adopt(
             &mut wanted,
@@ -260,6 +261,7 @@ impl<M: Member> Rejoining<M> {
             |effects, stable| effects.save(stable),
             |effects, output| effects.output(output),
         );
+        self.room.keep(wanted);
     }
 
     fn join_if_welcome(&mut self, effects: &mut Effects<Self>) {

@@ -19,14 +19,14 @@ use serde::{Deserialize, Serialize};
 use super::{Resigned, Resigning, elected, rejoining, resources};
 use crate::id::Id;
 use crate::journal::{Happening, Moment, Past};
-use crate::process::{self, Effect, Effects, Event, Notice, Process, perform};
+use crate::process::{self, Effect, Effects, Event, Notice, Process, Room, perform};
 use crate::setting::Setting;
 use crate::stack::Name;
 use crate::trace::{Label, Recorded, What};
 
 /// A process whose messages carry vector clocks, if somebody records.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Traced<P> {
+pub struct Traced<P: Process> {
     process: P,
     me: Id,
     n: u32,
@@ -34,6 +34,7 @@ pub struct Traced<P> {
     life: u64,
     /// All that has happened before, if anybody wants to know.
     past: Option<Box<Past>>,
+    room: Room<P>,
 }
 
 /// What processes say.
@@ -132,7 +133,7 @@ impl<M: process::Message> process::Message for Message<M> {
 impl<P: Process> Traced<P> {
     /// A process before its first event.
     pub fn around(setting: &Setting, process: P) -> Self {
-        Traced { process, me: setting.me, n: setting.n(), is_recording: false, life: 0, past: None }
+        Traced { process, me: setting.me, n: setting.n(), is_recording: false, life: 0, past: None, room: Room::new() }
     }
 
     /// The same, and what happens is recorded.
@@ -209,7 +210,7 @@ where
     }
 
     fn happen(&mut self, event: Event<P>, effects: &mut Effects<Self>) {
-        let mut wanted = Effects::<P>::new(self.me);
+        let mut wanted = self.room.list(self.me);
         perform(&mut self.process, event, &mut wanted);
         for effect in wanted.drain() {
             match effect {
@@ -229,6 +230,7 @@ where
                 Effect::Unexpected { from: None, why } => effects.misused(why),
             }
         }
+        self.room.keep(wanted);
     }
 
     fn send(&mut self, to: Id, message: P::Message, effects: &mut Effects<Self>) {

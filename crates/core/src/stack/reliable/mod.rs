@@ -27,19 +27,21 @@
 //! **Costs** an acknowledgement for what is not answered within half a delay, as an answer carries it, and whatever is
 //! sent again. Where nothing is to be acknowledged, nothing is sent, and no timer is armed.
 
+mod links;
 #[cfg(test)]
 mod tests;
 
-use alloc::collections::{BTreeMap, BTreeSet, VecDeque};
+use alloc::collections::BTreeSet;
 use alloc::vec::Vec;
 
 use serde::{Deserialize, Serialize};
 
+use self::links::{Link, Links, Session};
 use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::id::Id;
 use crate::mutex::Mutex;
-use crate::process::{self, Effect, Effects, Event, Notice, Process, Ticks, perform};
+use crate::process::{self, Effect, Effects, Event, Notice, Process, Room, Ticks, perform};
 use crate::setting::Setting;
 
 /// A process whose messages arrive once and in order.
@@ -51,7 +53,8 @@ pub struct Reliable<P: Process> {
     pause: Ticks,
     limits: Limits,
     process: P,
-    links: BTreeMap<Id, Link<P::Message>>,
+    links: Links<P::Message>,
+    room: Room<P>,
 }
 
 /// How much is on its way to one process at a time, how much waits for that, and how much there is to speak of.
@@ -73,46 +76,6 @@ impl Default for Limits {
     fn default() -> Self {
         Limits { in_flight: 32, unacknowledged: 1024, resources: 128 }
     }
-}
-
-/// A session of one process with another: in which of its own lives, and the how-manieth of that.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
-struct Session {
-    life: u64,
-    count: u64,
-}
-
-impl Session {
-    /// Everybody's first session with everybody.
-    const FIRST: Session = Session { life: 1, count: 0 };
-
-    fn begins_later_life(self) -> bool {
-        self.life > 1 && self.count == 0
-    }
-}
-
-/// What one process knows of its sessions with another.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Link<M> {
-    mine: Session,
-    /// The other's session, if any was heard of since ours began.
-    theirs: Option<Session>,
-    /// The latest that was ever heard of: who speaks in an earlier one speaks of the past.
-    latest: Session,
-    /// Whether the two sessions know each other: from then on, a new one of the other ends ours.
-    is_established: bool,
-    is_suspected: bool,
-    /// Whether there was no room for what is to be said to it, so that it is taken for dead for a while.
-    is_overfull: bool,
-    /// What has not been acknowledged, and the number of the first of it.
-    unacknowledged: VecDeque<M>,
-    first: u64,
-    /// The number of the first message from the other that has not arrived.
-    expected: u64,
-    /// What has arrived too early, by its number.
-    early: BTreeMap<u64, M>,
-    /// How many have arrived since an acknowledgement was sent.
-    owed: usize,
 }
 
 /// What processes say.
@@ -159,24 +122,11 @@ impl<P: Process> Reliable<P> {
 
     /// The same with other limits, which everybody has to share.
     pub fn within(limits: Limits, setting: &Setting, process: P) -> Self {
-        let link = |_| Link {
-            mine: Session::FIRST,
-            theirs: Some(Session::FIRST),
-            latest: Session::FIRST,
-            is_established: true,
-            is_suspected: false,
-            is_overfull: false,
-            unacknowledged: VecDeque::new(),
-            first: 0,
-            expected: 0,
-            early: BTreeMap::new(),
-            owed: 0,
-        };
         let bound = setting.group.delay_bound;
         let pause = bound / 2;
         let patience = bound.saturating_mul(2).saturating_add(pause).saturating_add(1);
-        let links = setting.me.others(setting.n()).map(|other| (other, link(other))).collect();
-        Reliable { me: setting.me, patience, pause, limits, process, links }
+        let links = Links::new(setting.me, setting.n());
+        Reliable { me: setting.me, patience, pause, limits, process, links, room: Room::new() }
     }
 
     /// The process itself.
@@ -195,14 +145,14 @@ impl<P: Process> Reliable<P> {
         }
         self.happen(Event::Start { incarnation, saved }, effects);
         let strangers: Vec<Id> =
-            self.links.iter().filter(|(_, link)| !link.is_established).map(|(&other, _)| other).collect();
+            self.links.iter().filter(|(_, link)| !link.is_established).map(|(other, _)| other).collect();
         for other in strangers {
             self.introduce(other, effects);
         }
     }
 
     fn on_message(&mut self, from: Id, message: Message<P::Message>, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get_mut(&from) else {
+        let Some(link) = self.links.get_mut(from) else {
             return effects.unexpected(from, "a message from outside the group");
         };
         let Message { from: session, to, asks, acknowledged, content } = message;
@@ -221,7 +171,7 @@ impl<P: Process> Reliable<P> {
                 self.happen(Event::Notice(Notice::Trust(from)), effects);
             }
         }
-        let Some(link) = self.links.get_mut(&from) else { return };
+        let Some(link) = self.links.get_mut(from) else { return };
         if to != Some(link.mine) {
             // It does not know our session yet.
             return self.speak(from, effects);
@@ -241,7 +191,7 @@ impl<P: Process> Reliable<P> {
 
     /// Our session is over: the other has begun a new one. The algorithm cannot know what of it has arrived.
     fn begin_again(&mut self, with: Id, theirs: Session, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get_mut(&with) else { return };
+        let Some(link) = self.links.get_mut(with) else { return };
         link.begin(Some(theirs));
         self.happen(Event::Notice(Notice::Suspect(with)), effects);
         self.happen(Event::Notice(Notice::Trust(with)), effects);
@@ -250,7 +200,7 @@ impl<P: Process> Reliable<P> {
 
     /// Our session is over: the other has not acknowledged anything for too long.
     fn overflow(&mut self, with: Id, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get_mut(&with) else { return };
+        let Some(link) = self.links.get_mut(with) else { return };
         link.is_overfull = true;
         link.forget();
         self.happen(Event::Notice(Notice::Suspect(with)), effects);
@@ -258,7 +208,7 @@ impl<P: Process> Reliable<P> {
     }
 
     fn on_acknowledgement(&mut self, from: Id, acknowledged: u64, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get_mut(&from) else { return };
+        let Some(link) = self.links.get_mut(from) else { return };
         let in_flight = link.in_flight(self.limits);
         let Ok(arrived @ 1..) = usize::try_from(acknowledged.saturating_sub(link.first)) else { return };
         if arrived > in_flight {
@@ -272,7 +222,7 @@ impl<P: Process> Reliable<P> {
     }
 
     fn on_content(&mut self, from: Id, number: u64, content: P::Message, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get_mut(&from) else { return };
+        let Some(link) = self.links.get_mut(from) else { return };
         if number >= link.expected {
             if number - link.expected >= self.limits.in_flight as u64 {
                 return effects.unexpected(from, "a message beyond what may be on its way");
@@ -288,11 +238,11 @@ impl<P: Process> Reliable<P> {
                 link.arrive();
             }
             self.happen(Event::Receive { from, message: content }, effects);
-            while let Some(message) = self.links.get_mut(&from).and_then(Link::next) {
+            while let Some(message) = self.links.get_mut(from).and_then(Link::next) {
                 self.happen(Event::Receive { from, message }, effects);
             }
             // If it was answered, or told of a new session, which has ended this one, nothing is owed any more.
-            let Some(link) = self.links.get(&from).filter(|link| link.owed > 0 && link.mine == session) else { return };
+            let Some(link) = self.links.get(from).filter(|link| link.owed > 0 && link.mine == session) else { return };
             if 2 * link.owed <= self.limits.in_flight {
                 if owed_before == 0 {
                     effects.set_timer(Timer::Answer(from), self.pause..=self.pause);
@@ -305,13 +255,13 @@ impl<P: Process> Reliable<P> {
     }
 
     fn acknowledge(&mut self, to: Id, effects: &mut Effects<Self>) {
-        if self.links.get(&to).is_some_and(|link| link.owed > 0) {
+        if self.links.get(to).is_some_and(|link| link.owed > 0) {
             self.speak(to, effects);
         }
     }
 
     fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.links.get_mut(id) else { return };
         let was_mute = link.is_mute();
         link.is_suspected = true;
         link.is_overfull = false;
@@ -323,7 +273,7 @@ impl<P: Process> Reliable<P> {
     }
 
     fn trust(&mut self, id: Id, effects: &mut Effects<Self>) {
-        if let Some(link) = self.links.get_mut(&id)
+        if let Some(link) = self.links.get_mut(id)
             && link.is_suspected
         {
             link.is_suspected = false;
@@ -333,7 +283,7 @@ impl<P: Process> Reliable<P> {
 
     /// One that was taken for dead is not any more.
     fn take_back(&mut self, id: Id, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get_mut(&id) else { return };
+        let Some(link) = self.links.get_mut(id) else { return };
         link.begin(None);
         self.happen(Event::Notice(Notice::Trust(id)), effects);
         self.introduce(id, effects);
@@ -341,7 +291,7 @@ impl<P: Process> Reliable<P> {
 
     /// Lets something happen to the algorithm.
     fn happen(&mut self, event: Event<P>, effects: &mut Effects<Self>) {
-        let mut wanted = Effects::<P>::new(self.me);
+        let mut wanted = self.room.list(self.me);
         perform(&mut self.process, event, &mut wanted);
         let mut silent = BTreeSet::new();
         for effect in wanted.drain() {
@@ -359,6 +309,7 @@ impl<P: Process> Reliable<P> {
                 Effect::Unexpected { from: None, why } => effects.misused(why),
             }
         }
+        self.room.keep(wanted);
         for other in silent {
             self.overflow(other, effects);
         }
@@ -366,7 +317,7 @@ impl<P: Process> Reliable<P> {
 
     /// Sends a message of the algorithm, and keeps it until it is acknowledged. Is there room for it?
     fn send(&mut self, to: Id, message: P::Message, effects: &mut Effects<Self>) -> bool {
-        let Some(link) = self.links.get_mut(&to) else { return true };
+        let Some(link) = self.links.get_mut(to) else { return true };
         if link.is_mute() {
             return true;
         }
@@ -387,7 +338,7 @@ impl<P: Process> Reliable<P> {
 
     /// Sends what may be on its way, without the first `skipped` of it, which are.
     fn transmit(&mut self, to: Id, skipped: usize, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get_mut(&to) else { return };
+        let Some(link) = self.links.get_mut(to) else { return };
         if link.unacknowledged.len().min(self.limits.in_flight) > skipped && core::mem::take(&mut link.owed) > 0 {
             effects.cancel_timer(Timer::Answer(to));
         }
@@ -398,7 +349,7 @@ impl<P: Process> Reliable<P> {
     }
 
     fn await_acknowledgement(&self, of: Id, effects: &mut Effects<Self>) {
-        let is_idle = self.links.get(&of).is_none_or(|link| link.unacknowledged.is_empty());
+        let is_idle = self.links.get(of).is_none_or(|link| link.unacknowledged.is_empty());
         if is_idle {
             effects.cancel_timer(Timer::Acknowledgement(of));
         } else {
@@ -408,7 +359,7 @@ impl<P: Process> Reliable<P> {
 
     /// Says what there is to say without a message of the algorithm.
     fn speak(&mut self, to: Id, effects: &mut Effects<Self>) {
-        if let Some(link) = self.links.get_mut(&to) {
+        if let Some(link) = self.links.get_mut(to) {
             if core::mem::take(&mut link.owed) > 0 {
                 effects.cancel_timer(Timer::Answer(to));
             }
@@ -418,7 +369,7 @@ impl<P: Process> Reliable<P> {
 
     /// Tells of a session, until it is known.
     fn introduce(&mut self, to: Id, effects: &mut Effects<Self>) {
-        if self.links.get(&to).is_none_or(Link::is_mute) {
+        if self.links.get(to).is_none_or(Link::is_mute) {
             return;
         }
         self.speak(to, effects);
@@ -426,7 +377,7 @@ impl<P: Process> Reliable<P> {
     }
 
     fn send_again(&mut self, to: Id, effects: &mut Effects<Self>) {
-        let Some(link) = self.links.get_mut(&to) else { return };
+        let Some(link) = self.links.get_mut(to) else { return };
         if link.is_overfull {
             link.is_overfull = false;
             return self.take_back(to, effects);
@@ -473,49 +424,5 @@ impl<P: Process> Process for Reliable<P> {
             Event::Timeout(Timer::Answer(to)) => self.acknowledge(to, effects),
             Event::Timeout(Timer::Algorithm(timer)) => self.happen(Event::Timeout(timer), effects),
         }
-    }
-}
-
-impl<M> Link<M> {
-    /// Whether nothing is said to it, and nothing heard of it.
-    fn is_mute(&self) -> bool {
-        self.is_suspected || self.is_overfull
-    }
-}
-
-impl<M: Clone> Link<M> {
-    /// Begins a new session of ours.
-    fn begin(&mut self, theirs: Option<Session>) {
-        self.mine.count += 1;
-        self.theirs = theirs;
-        self.is_established = false;
-        self.forget();
-    }
-
-    fn forget(&mut self) {
-        self.unacknowledged.clear();
-        self.early.clear();
-        (self.first, self.expected, self.owed) = (0, 0, 0);
-    }
-
-    /// One more has arrived with all before it.
-    fn arrive(&mut self) {
-        self.expected += 1;
-        self.owed += 1;
-    }
-
-    fn in_flight(&self, limits: Limits) -> usize {
-        self.unacknowledged.len().min(limits.in_flight)
-    }
-
-    /// Takes the next message that has arrived with all before it.
-    fn next(&mut self) -> Option<M> {
-        let first = self.early.first_entry().filter(|first| *first.key() < self.expected)?;
-        Some(first.remove())
-    }
-
-    fn say(&self, content: Option<(u64, M)>) -> Message<M> {
-        let (from, to, asks) = (self.mine, self.theirs, !self.is_established);
-        Message { from, to, asks, acknowledged: self.expected, content }
     }
 }

@@ -122,7 +122,7 @@ fn numbers(said: &[Said]) -> Vec<u64> {
 }
 
 fn link(channel: &Channel) -> &Link<u64> {
-    &channel.links[&channel.process.other]
+    channel.links.get(channel.process.other).expect("the other belongs to the group")
 }
 
 /// What the peer should not have sent, if it is that.

@@ -29,7 +29,7 @@ use crate::catalog::Recovery;
 use crate::clock::Number;
 use crate::id::{Id, IdSet};
 use crate::mutex::{self, Mutex};
-use crate::process::{self, Effects, Event, Notice, Process, perform};
+use crate::process::{self, Effects, Event, Notice, Process, Room, perform};
 use crate::setting::Setting;
 
 /// The name of a resource.
@@ -60,6 +60,7 @@ pub struct Resources<M: Mutex> {
     leaderless: BTreeSet<Name>,
     /// Those of which we have told who leads.
     announced: BTreeSet<Name>,
+    room: Room<M>,
 }
 
 /// What the application asks.
@@ -202,6 +203,7 @@ impl<M: Mutex> Resources<M> {
             is_leader_wanted: false,
             leaderless: BTreeSet::new(),
             announced: BTreeSet::new(),
+            room: Room::new(),
         }
     }
 
@@ -267,7 +269,7 @@ impl<M: Mutex> Resources<M> {
 
     fn step_of(&mut self, resource: &Name, event: Event<Withdrawable<M>>, effects: &mut Effects<Self>) {
         let Some(process) = self.resources.get_mut(resource) else { return };
-        let mut wanted = Effects::<M>::new(effects.me());
+        let mut wanted = self.room.list(effects.me());
         let missed = process.algorithm().misses_leader();
         perform(process, event, &mut wanted);
         let (misses, is_asking) = (process.algorithm().misses_leader(), process.is_asking());
@@ -278,6 +280,7 @@ impl<M: Mutex> Resources<M> {
             |effects, stable| effects.save(Saved(BTreeMap::from([(resource.clone(), stable)]))),
             |effects, output| effects.output(Output::Of(resource.clone(), output)),
         );
+        self.room.keep(wanted);
         match (missed, misses, self.leader) {
             // Nobody has to be elected: somebody is.
             (false, true, Some(leader)) => self.step_of(resource, Event::Notice(Notice::Leader(leader)), effects),
