@@ -5,14 +5,16 @@
 //! place comes up is it looked at what it is set to, and it gets another place or none.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
+use std::hash::Hash;
 
+use rustc_hash::FxHashMap;
 use tokio::time::Instant;
 
 /// Timers of the names `T`.
 pub(crate) struct Alarms<T> {
     /// All that have a place in the order.
-    timers: BTreeMap<T, Timer>,
+    timers: FxHashMap<T, Timer>,
     /// When a timer is looked at. Places that timers have left for earlier ones are still in it.
     places: BinaryHeap<Reverse<(Instant, T)>>,
 }
@@ -24,9 +26,9 @@ struct Timer {
     place: Instant,
 }
 
-impl<T: Ord + Clone> Alarms<T> {
+impl<T: Ord + Hash + Clone> Alarms<T> {
     pub(crate) fn new() -> Self {
-        Alarms { timers: BTreeMap::new(), places: BinaryHeap::new() }
+        Alarms { timers: FxHashMap::default(), places: BinaryHeap::new() }
     }
 
     /// Arms a timer, or arms it anew.
@@ -80,7 +82,7 @@ impl<T: Ord + Clone> Alarms<T> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::collections::BTreeSet;
+    use std::collections::{BTreeMap, BTreeSet};
     use std::time::Duration;
 
     #[test]

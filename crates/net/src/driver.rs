@@ -33,7 +33,8 @@ pub(crate) struct Driver<P: Process> {
     now: Instant,
     /// Away while it is synced.
     store: Option<Store<P::Stable>>,
-    outboxes: BTreeMap<Id, Arc<Outbox>>,
+    /// By the place of the member; none for itself.
+    outboxes: Vec<Option<Arc<Outbox>>>,
     /// Those to which something was added since the last flush.
     touched: Vec<Id>,
     chance: Xoshiro256PlusPlus,
@@ -73,6 +74,8 @@ impl<P: Process> Driver<P> {
         let (store, counts) = (Some(store), Counts::default());
         let now = Instant::now();
         let touched = Vec::new();
+        let places = outboxes.last_key_value().map_or(0, |(last, _)| last.index() + 1);
+        let outboxes = (0..places).map(|place| outboxes.get(&Id::at(place)).cloned()).collect();
         Driver { me, process, effects, wanted, alarms, now, store, outboxes, touched, chance, counts }
     }
 
@@ -154,7 +157,7 @@ impl<P: Process> Driver<P> {
             match effect {
                 Effect::Send { to, message } => {
                     self.counts.count(message.kind());
-                    if let Some(outbox) = self.outboxes.get(&to) {
+                    if let Some(Some(outbox)) = self.outboxes.get(to.index()) {
                         outbox.push(&message);
                         if !self.touched.contains(&to) {
                             self.touched.push(to);
@@ -171,7 +174,7 @@ impl<P: Process> Driver<P> {
     /// Lets everything that was said leave.
     pub(crate) fn flush(&mut self) {
         for to in self.touched.drain(..) {
-            if let Some(outbox) = self.outboxes.get(&to) {
+            if let Some(Some(outbox)) = self.outboxes.get(to.index()) {
                 outbox.flush();
             }
         }

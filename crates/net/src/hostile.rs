@@ -3,7 +3,6 @@
 //! The reader is thrown bytes at by a fuzzer (`fuzz/`), and by a test that is content with less. It must neither panic
 //! nor take memory without bound; and what it has understood must mean the same when it is written and read again.
 
-use bytes::BytesMut;
 use quorate_core::catalog::{self, ENTRIES, Entry, Family, Visitor};
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
@@ -15,9 +14,9 @@ use quorate_core::stack::resources::Input;
 use quorate_core::stack::{Limits, Name, Request, Surviving};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use tokio_util::codec::Decoder;
 
 use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, Pong, Verdict};
+use crate::incoming::Incoming;
 use crate::running::MessageOf;
 
 /// The algorithms that nodes run.
@@ -70,10 +69,10 @@ fn seed(choice: u8, value: &impl Serialize) -> Vec<u8> {
 
 /// Frame after frame, until one makes no sense.
 fn frames<T: DeserializeOwned + Serialize + PartialEq + std::fmt::Debug>(bytes: &[u8], longest: usize) -> bool {
-    let (mut codec, mut buffer) = (frame::codec(longest), BytesMut::from(bytes));
+    let mut incoming = Incoming::new(longest, bytes);
     let mut is_understood = false;
-    while let Ok(Some(frame)) = codec.decode(&mut buffer) {
-        let Some(value) = frame::decode::<T>(&frame) else { break };
+    while let Ok(Some(frame)) = incoming.next_frame() {
+        let Some(value) = frame::decode::<T>(frame) else { break };
         assert_eq!(frame::decode::<T>(&frame::encode(&value)).as_ref(), Some(&value), "it means something else again");
         is_understood = true;
     }

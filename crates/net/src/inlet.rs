@@ -1,20 +1,21 @@
 //! What members say, as the task that owns the process hears it.
 //!
 //! It listens on all connections itself: to be woken by another task for each message would cost more than the message.
-//! So nobody is read faster than the process can hear it, and a connection that is full makes its sender wait.
+//! So nobody is read faster than the process can hear it, and a connection that is full makes its sender wait. Each
+//! connection says for itself when it has something, so that the others are not looked at in vain.
 
-use std::future::poll_fn;
+use std::io;
+use std::pin::Pin;
 use std::sync::Arc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll};
 
-use bytes::{Bytes, BytesMut};
-use futures_util::{SinkExt, StreamExt};
 use quorate_core::id::Id;
 use quorate_core::process::Message;
-use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use tracing::{info, warn};
 
+use crate::bell::Bell;
 use crate::frame::{self, Frame, Pong};
+use crate::incoming::Incoming;
 use crate::link::Stream;
 use crate::listen::Speaker;
 
@@ -27,22 +28,21 @@ pub(crate) struct Arrived<M> {
     pub(crate) message: M,
 }
 
-/// What is heard on, when both sides know each other.
-pub(crate) type Heard = Framed<Box<dyn Stream>, LengthDelimitedCodec>;
-
 /// A connection that a member has opened.
 pub(crate) struct Inlet {
-    pub(crate) from: Id,
-    pub(crate) speaker: Arc<Speaker>,
-    pub(crate) stream: Heard,
-    /// Whether the answer to a question has not left yet.
-    pub(crate) is_answering: bool,
+    from: Id,
+    speaker: Arc<Speaker>,
+    stream: Box<dyn Stream>,
+    incoming: Incoming,
+    /// The answer to its last question, as far as it was not written yet; and whether it has not left yet.
+    answer: Vec<u8>,
+    is_answering: bool,
 }
 
 /// All connections that members have opened.
 pub(crate) struct Inlets {
     node: Id,
-    inlets: Vec<Inlet>,
+    inlets: Vec<(Inlet, Bell)>,
     /// Who is heard first, the next time.
     first: usize,
 }
@@ -53,82 +53,94 @@ impl Inlets {
         Inlets { node, inlets: Vec::new(), first: 0 }
     }
 
-    /// A member has connected. If it has before, that connection ends.
-    pub(crate) fn insert(&mut self, inlet: Inlet) {
+    /// A member has connected, on a connection with this bell. If it has before, that connection ends.
+    pub(crate) fn insert(&mut self, inlet: Inlet, bell: Bell) {
         info!(node = %self.node, peer = %inlet.from, "hears it");
-        self.inlets.retain(|before| before.from != inlet.from);
-        self.inlets.push(inlet);
+        self.inlets.retain(|(before, _)| before.from != inlet.from);
+        self.inlets.push((inlet, bell));
     }
 
-    /// Waits until something has arrived.
-    pub(crate) async fn receive<M: Message>(&mut self, arrived: &mut Vec<Arrived<M>>) {
-        poll_fn(|context| self.poll(context, arrived)).await;
-    }
-
-    /// Takes what has arrived, if anything. Who is to be woken is told by the next [`Inlets::receive`].
-    pub(crate) fn receive_now<M: Message>(&mut self, arrived: &mut Vec<Arrived<M>>) {
-        // Either way, it has arrived or not.
-        _ = self.poll(&mut Context::from_waker(Waker::noop()), arrived);
-    }
-
-    fn poll<M: Message>(&mut self, context: &mut Context<'_>, arrived: &mut Vec<Arrived<M>>) -> Poll<()> {
+    /// Takes what has arrived.
+    pub(crate) fn receive<M: Message>(&mut self, arrived: &mut Vec<Arrived<M>>) {
         let count = self.inlets.len();
         let mut ended = Vec::new();
         for turn in 0..count {
-            let inlet = &mut self.inlets[(self.first + turn) % count];
-            if let Err(why) = inlet.poll(context, arrived) {
-                info!(node = %self.node, peer = %inlet.from, "does not hear it any more: {why}");
-                ended.push(inlet.from);
+            let (inlet, bell) = &mut self.inlets[(self.first + turn) % count];
+            if !bell.has_rung() {
+                continue;
+            }
+            match inlet.poll(&mut bell.context(), arrived) {
+                Ok(true) => bell.look_again(),
+                Ok(false) => {}
+                Err(why) => {
+                    info!(node = %self.node, peer = %inlet.from, "does not hear it any more: {why}");
+                    ended.push(inlet.from);
+                }
             }
         }
         self.first = self.first.wrapping_add(1);
-        self.inlets.retain(|inlet| !ended.contains(&inlet.from));
-        if arrived.is_empty() { Poll::Pending } else { Poll::Ready(()) }
+        if !ended.is_empty() {
+            self.inlets.retain(|(inlet, _)| !ended.contains(&inlet.from));
+        }
     }
 }
 
 impl Inlet {
-    /// Hears what there is to hear. Fails when the connection has ended.
-    fn poll<M: Message>(&mut self, context: &mut Context<'_>, arrived: &mut Vec<Arrived<M>>) -> Result<(), String> {
-        for turn in 0..TURN {
-            let Poll::Ready(next) = self.stream.poll_next_unpin(context) else { break };
-            let bytes = next.ok_or("it closed the connection")?.map_err(|error| error.to_string())?;
-            if turn == 0 {
-                self.speaker.hear();
-            }
-            self.hear(context, &bytes, arrived)?;
-        }
-        if self.is_answering
-            && let Poll::Ready(flushed) = SinkExt::<Bytes>::poll_flush_unpin(&mut self.stream, context)
-        {
-            flushed.map_err(|error| error.to_string())?;
-            self.is_answering = false;
-        }
-        Ok(())
+    /// A connection on which nothing was heard yet.
+    pub(crate) fn new(from: Id, speaker: Arc<Speaker>, stream: Box<dyn Stream>, incoming: Incoming) -> Inlet {
+        Inlet { from, speaker, stream, incoming, answer: Vec::new(), is_answering: false }
     }
 
-    fn hear<M: Message>(
-        &mut self,
-        context: &mut Context<'_>,
-        bytes: &BytesMut,
-        arrived: &mut Vec<Arrived<M>>,
-    ) -> Result<(), String> {
-        match frame::decode::<Frame<M>>(bytes) {
-            Some(Frame::Message(message)) => arrived.push(Arrived { from: self.from, message }),
-            Some(Frame::Ping(number)) => match SinkExt::<Bytes>::poll_ready_unpin(&mut self.stream, context) {
-                Poll::Ready(Ok(())) => {
-                    let pong = frame::encode(&Pong(number));
-                    self.stream.start_send_unpin(pong).map_err(|error| error.to_string())?;
-                    self.is_answering = true;
+    /// Hears what there is to hear, for one turn. Is there more? Fails when the connection has ended.
+    fn poll<M: Message>(&mut self, context: &mut Context<'_>, arrived: &mut Vec<Arrived<M>>) -> Result<bool, String> {
+        self.answer(context)?;
+        let mut heard = 0;
+        loop {
+            while let Some(bytes) = self.incoming.next_frame().map_err(|error| error.to_string())? {
+                match frame::decode::<Frame<M>>(bytes) {
+                    Some(Frame::Message(message)) => arrived.push(Arrived { from: self.from, message }),
+                    // Who does not read the answers to its questions gets none.
+                    Some(Frame::Ping(_)) if self.is_answering => {}
+                    Some(Frame::Ping(number)) => {
+                        self.is_answering = frame::append(&Pong(number), &mut self.answer);
+                        self.answer(context)?;
+                    }
+                    None => {
+                        warn!(peer = %self.from, "it says what makes no sense: the connection is closed");
+                        return Err("it made no sense".into());
+                    }
                 }
-                Poll::Ready(Err(error)) => return Err(error.to_string()),
-                // Who does not read the answers to its questions gets none.
-                Poll::Pending => {}
-            },
-            None => {
-                warn!(peer = %self.from, "it says what makes no sense: the connection is closed");
-                return Err("it made no sense".into());
+                heard += 1;
+                if heard == TURN {
+                    return Ok(true);
+                }
             }
+            match self.incoming.poll_read(Pin::new(&mut *self.stream), context) {
+                Poll::Ready(Ok(0)) => return Err("it closed the connection".into()),
+                Poll::Ready(Ok(_)) => self.speaker.hear(),
+                Poll::Ready(Err(error)) => return Err(error.to_string()),
+                Poll::Pending => return Ok(false),
+            }
+        }
+    }
+
+    /// Lets the answer leave, as far as the connection takes it.
+    fn answer(&mut self, context: &mut Context<'_>) -> Result<(), String> {
+        let broken = |error: io::Error| error.to_string();
+        let mut stream = Pin::new(&mut *self.stream);
+        while !self.answer.is_empty() {
+            match stream.as_mut().poll_write(context, &self.answer) {
+                Poll::Ready(Ok(0)) => return Err("it closed the connection".into()),
+                Poll::Ready(written) => drop(self.answer.drain(..written.map_err(broken)?)),
+                Poll::Pending => return Ok(()),
+            }
+        }
+        // With encryption, what is written waits for the flush.
+        if self.is_answering
+            && let Poll::Ready(flushed) = stream.poll_flush(context)
+        {
+            flushed.map_err(broken)?;
+            self.is_answering = false;
         }
         Ok(())
     }

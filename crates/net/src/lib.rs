@@ -29,12 +29,14 @@
 //! [`Surviving`]: quorate_core::stack::Surviving
 
 mod alarm;
+mod bell;
 mod config;
 mod desk;
 mod driver;
 mod frame;
 #[cfg(feature = "hostile")]
 pub mod hostile;
+mod incoming;
 mod inlet;
 mod link;
 mod listen;

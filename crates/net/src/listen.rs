@@ -17,10 +17,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, mpsc};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
-use tokio_util::codec::{Framed, FramedParts};
+use tokio_util::codec::Framed;
 use tracing::{debug, warn};
 
 use crate::frame::{self, Hello, LONGEST_FRAME, LONGEST_HELLO, Verdict};
+use crate::incoming::Incoming;
 use crate::inlet::Inlet;
 use crate::link::{Outbox, Stream};
 use crate::tls::{Tls, has_shown};
@@ -170,10 +171,8 @@ impl Listener {
         }
         // What came with the greeting is not lost.
         let parts = framed.into_parts();
-        let mut parts_now =
-            FramedParts::new::<bytes::Bytes>(Box::new(parts.io) as Box<dyn Stream>, frame::codec(LONGEST_FRAME));
-        parts_now.read_buf = parts.read_buf;
-        Ok(Inlet { from: id, speaker, stream: Framed::from_parts(parts_now), is_answering: false })
+        let incoming = Incoming::new(LONGEST_FRAME, &parts.read_buf);
+        Ok(Inlet::new(id, speaker, Box::new(parts.io), incoming))
     }
 
     /// Whether who says this may speak.

@@ -1,7 +1,9 @@
 //! The task that owns a process: it tells the process what happens, and the desk what the process says.
 
+use std::future::{Future as _, poll_fn};
 use std::io;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
 use quorate_core::id::Id;
@@ -16,6 +18,7 @@ use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{error, info, warn};
 
+use crate::bell::Bells;
 use crate::desk::{Desk, MOST_NAMES, Refused};
 use crate::driver::Driver;
 use crate::inlet::{Arrived, Inlet, Inlets};
@@ -80,6 +83,8 @@ impl<M: Mutex> Running<M> {
         let mut arrived: Vec<Arrived<MessageOf<M>>> = Vec::with_capacity(BATCH);
         let mut commanded = Vec::with_capacity(BATCH);
         let mut alarm = std::pin::pin!(sleep_until(Instant::now()));
+        let bells = Bells::default();
+        let (new_inlet, new_command, clock) = (bells.add(), bells.add(), bells.add());
         let mut stopped = None;
         while stopped.is_none() {
             if let Err(error) = self.settle().await {
@@ -89,20 +94,36 @@ impl<M: Mutex> Running<M> {
             }
             let next = self.driver.next_alarm();
             if let Some(next) = next
-                && next != alarm.deadline()
+                && (next != alarm.deadline() || alarm.is_elapsed())
             {
                 alarm.as_mut().reset(next);
+                clock.look_again();
             }
-            tokio::select! {
-                () = inlets.receive(&mut arrived) => {}
-                Some(inlet) = connected.recv() => inlets.insert(inlet),
-                count = commands.recv_many(&mut commanded, BATCH) => if count == 0 { break },
-                () = &mut alarm, if next.is_some() => {}
+            let is_deserted = poll_fn(|context| {
+                bells.wake(context);
+                if new_inlet.has_rung() {
+                    while let Poll::Ready(Some(inlet)) = connected.poll_recv(&mut new_inlet.context()) {
+                        inlets.insert(inlet, bells.add());
+                    }
+                }
+                inlets.receive(&mut arrived);
+                let is_due = clock.has_rung() && next.is_some() && alarm.as_mut().poll(&mut clock.context()).is_ready();
+                if new_command.has_rung()
+                    && let Poll::Ready(count) =
+                        commands.poll_recv_many(&mut new_command.context(), &mut commanded, BATCH)
+                {
+                    new_command.look_again();
+                    return Poll::Ready(count == 0);
+                }
+                if is_due || !arrived.is_empty() { Poll::Ready(false) } else { Poll::Pending }
+            });
+            if is_deserted.await {
+                break;
             }
             let now = self.driver.look_at_clock();
             if next.is_some_and(|due| due <= now) {
                 // What has arrived counts before what has not: who was late itself would suspect everybody otherwise.
-                inlets.receive_now(&mut arrived);
+                inlets.receive(&mut arrived);
                 self.resign_if_late(now);
             }
             for Arrived { from, message } in arrived.drain(..) {

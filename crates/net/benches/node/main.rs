@@ -1,14 +1,19 @@
 //! What a node costs, as ratios to what the network alone costs in the same run: `cargo bench -p quorate-net`.
 //!
-//! With `-- entry 100` a hundred times as many entries and round trips, in turns, and nothing else; with `-- plain 100`
-//! or `-- ours 100` only these or only those, for who looks at them with a profiler.
+//! Five nodes on loopback: as five programs, which is how they are run, and then in one, where the tasks of all share
+//! two threads and who wakes whom matters more than what is said. The plain round trip is to ask four others over TCP
+//! and wait for the slowest, and is measured in the same way.
 //!
-//! Five nodes on loopback in one program. The plain round trip is to ask four others over TCP and wait for the slowest.
+//! With `-- entry 100` a hundred times as many entries and round trips, in turns, in one program and nothing else; with
+//! `-- plain 100` or `-- ours 100` only these or only those, for who looks at them with a profiler; with
+//! `-- programs 10` only the five programs, ten times as long.
+
+mod processes;
 
 use std::fs;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use quorate_net::{Config, Node};
@@ -27,42 +32,32 @@ fn main() {
 }
 
 async fn measure() {
+    if processes::be_another().await {
+        return;
+    }
+    let (only, times) = asked();
     let scratch = Scratch::new();
+    if only.is_empty() || only == "programs" {
+        processes::measure(&scratch.0.join("programs"), times).await;
+    }
+    if only != "programs" {
+        measure_one_program(&scratch, &only, times).await;
+    }
+}
+
+async fn measure_one_program(scratch: &Scratch, only: &str, times: usize) {
+    println!("one program");
     let nodes = scratch.group().await;
     // So that connections and resources are there.
     for node in &nodes {
         drop(node.lock("printer").await.unwrap());
     }
-
-    // In turns, so that whatever else the machine does meets both.
     let mut plain = Plain::connect().await;
-    let (mut round_trips, mut entries) = (Vec::new(), Vec::new());
-    let (only, times) = asked();
-    for _ in 0..TURNS * times {
-        if only != "ours" {
-            round_trips.extend(plain.round_trips().await);
-        }
-        if only != "plain" {
-            entries.extend(uncontended(&nodes[0]).await);
-        }
-    }
-    let (round_trip, entry) = (median(round_trips), median(entries));
-    println!("plain round trip to four, the slowest   {:>9.1} µs", micros(round_trip));
-    println!(
-        "an uncontended entry                    {:>9.1} µs  {:.2} round trips",
-        micros(entry),
-        ratio(entry, round_trip)
-    );
+    let (round_trip, entry) = in_turns(&mut plain, &nodes[0], only, times).await;
+    print_entry(round_trip, entry);
     if !only.is_empty() {
         return;
     }
-    let (hand_over, count) = handed_over(&nodes).await;
-    let one_way = round_trip / 2;
-    println!(
-        "from an exit to the next entry          {:>9.1} µs  {:.2} one-way messages, median of {count}",
-        micros(hand_over),
-        ratio(hand_over, one_way)
-    );
     let rate = many_names(&nodes).await;
     println!("entries a second over many names        {rate:>9.0}");
     let share = idle(Duration::from_secs(10)).await;
@@ -71,10 +66,33 @@ async fn measure() {
     println!("a resource on a node                    {bytes:>9.0} bytes");
 }
 
+/// A plain round trip, and an entry: in turns, so that whatever else the machine does meets both.
+async fn in_turns(plain: &mut Plain, node: &Node, only: &str, times: usize) -> (Duration, Duration) {
+    let (mut round_trips, mut entries) = (Vec::new(), Vec::new());
+    for _ in 0..TURNS * times {
+        if only != "ours" {
+            round_trips.extend(plain.round_trips().await);
+        }
+        if only != "plain" {
+            entries.extend(uncontended(node).await);
+        }
+    }
+    (median(round_trips), median(entries))
+}
+
+fn print_entry(round_trip: Duration, entry: Duration) {
+    println!("plain round trip to four, the slowest   {:>9.1} µs", micros(round_trip));
+    println!(
+        "an uncontended entry                    {:>9.1} µs  {:.2} round trips",
+        micros(entry),
+        ratio(entry, round_trip)
+    );
+}
+
 /// What only is measured, if not all is, and how many times as often.
 fn asked() -> (String, usize) {
     let mut arguments =
-        std::env::args().skip_while(|argument| !["entry", "plain", "ours"].contains(&argument.as_str()));
+        std::env::args().skip_while(|argument| !["entry", "plain", "ours", "programs"].contains(&argument.as_str()));
     let only = arguments.next().unwrap_or_default();
     (only, arguments.next().and_then(|times| times.parse().ok()).unwrap_or(1))
 }
@@ -98,21 +116,20 @@ struct Plain {
 }
 
 impl Plain {
+    /// In this program.
     async fn connect() -> Plain {
         let mut streams = Vec::new();
         for _ in 1..NODES {
             let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-            let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+            streams.push(TcpStream::connect(listener.local_addr().unwrap()).await.unwrap());
+            tokio::spawn(send_back(listener.accept().await.unwrap().0));
+        }
+        Plain::over(streams)
+    }
+
+    fn over(streams: Vec<TcpStream>) -> Plain {
+        for stream in &streams {
             stream.set_nodelay(true).unwrap();
-            let (mut other, _) = listener.accept().await.unwrap();
-            other.set_nodelay(true).unwrap();
-            tokio::spawn(async move {
-                let mut message = [0; 32];
-                while other.read_exact(&mut message).await.is_ok() {
-                    other.write_all(&message).await.unwrap();
-                }
-            });
-            streams.push(stream);
         }
         Plain { streams }
     }
@@ -121,6 +138,7 @@ impl Plain {
     async fn round_trips(&mut self) -> Vec<Duration> {
         let mut taken = Vec::new();
         for _ in 0..ROUNDS / TURNS {
+            rest().await;
             let since = Instant::now();
             for stream in &mut self.streams {
                 stream.write_all(&[7; 32]).await.unwrap();
@@ -134,44 +152,31 @@ impl Plain {
     }
 }
 
+/// Lets what came before come to its end, so that it is not measured, too.
+async fn rest() {
+    for _ in 0..10 {
+        tokio::task::yield_now().await;
+    }
+}
+
+async fn send_back(mut stream: TcpStream) {
+    stream.set_nodelay(true).unwrap();
+    let mut message = [0; 32];
+    while stream.read_exact(&mut message).await.is_ok() {
+        stream.write_all(&message).await.unwrap();
+    }
+}
+
 async fn uncontended(node: &Node) -> Vec<Duration> {
     let mut taken = Vec::new();
     for _ in 0..ROUNDS / TURNS {
+        rest().await;
         let since = Instant::now();
         let guard = node.lock("printer").await.unwrap();
         taken.push(since.elapsed());
         guard.release().await.unwrap();
     }
     taken
-}
-
-/// All nodes always want to enter: from the release of one guard to the next one.
-async fn handed_over(nodes: &[Node]) -> (Duration, usize) {
-    let released = Arc::new(Mutex::new(None::<Instant>));
-    let taken = Arc::new(Mutex::new(Vec::new()));
-    let mut tasks = JoinSet::new();
-    for node in nodes {
-        let (node, released, taken) = (node.clone(), released.clone(), taken.clone());
-        tasks.spawn(async move {
-            for _ in 0..ROUNDS / 5 {
-                let guard = node.lock("printer").await.unwrap();
-                if let Some(since) = released.lock().unwrap().take() {
-                    taken.lock().unwrap().push(since.elapsed());
-                }
-                // So long that who has left last waits again. A machine that sleeps is another one than the plain
-                // round trip was measured on.
-                for _ in 0..100 {
-                    tokio::task::yield_now().await;
-                }
-                *released.lock().unwrap() = Some(Instant::now());
-                drop(guard);
-            }
-        });
-    }
-    tasks.join_all().await;
-    let taken = std::mem::take(&mut *taken.lock().unwrap());
-    let count = taken.len();
-    (median(taken), count)
 }
 
 /// Forty tasks on each node, each with a name of its own.
@@ -232,6 +237,12 @@ fn resident() -> f64 {
     statm.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() * 4096.0
 }
 
+/// Where five nodes can listen.
+fn free_addresses() -> Vec<String> {
+    let sockets: Vec<_> = (0..NODES).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
+    sockets.iter().map(|socket| socket.local_addr().unwrap().to_string()).collect()
+}
+
 /// A directory that is removed in the end.
 struct Scratch(PathBuf);
 
@@ -241,9 +252,7 @@ impl Scratch {
     }
 
     async fn group(&self) -> Vec<Node> {
-        let sockets: Vec<_> = (0..NODES).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let members: Vec<_> = sockets.iter().map(|socket| socket.local_addr().unwrap().to_string()).collect();
-        drop(sockets);
+        let members = free_addresses();
         let mut nodes = Vec::new();
         for id in 1..=NODES {
             let config = Config::new(id, members.clone()).data(self.0.join(id.to_string()));

@@ -59,7 +59,7 @@ pub(crate) fn run(job: &Job, directory: &Path) -> Result<String, String> {
     }
     let account = group.resource.account();
     let refused = account.iter().filter(|shown| !shown.is_taken).count();
-    check(&judgement, refused)?;
+    check(&judgement, refused, (job.fault == Fault::Pause).then_some(victim))?;
     let is_deposed = matches!(job.fault, Fault::Pause | Fault::Cut | Fault::Mute | Fault::Deaf);
     if is_deposed && !account.iter().any(|shown| shown.by == victim && !shown.is_taken) {
         return Err(format!("others had turns during that of {victim}, and its fence was not refused"));
@@ -71,7 +71,10 @@ pub(crate) fn run(job: &Job, directory: &Path) -> Result<String, String> {
 }
 
 /// What traces and resource have to show: growing fences whatever happened, and every promise that is left.
-fn check(judgement: &Judgement, refused: usize) -> Result<(), String> {
+///
+/// Who is paused when its fence was taken, and before it could note that, notes it late. Then only the resource knows
+/// which fence came first: the traces do not decide it, and must not say that it was wrong.
+fn check(judgement: &Judgement, refused: usize, paused: Option<u32>) -> Result<(), String> {
     let findings = judgement.findings();
     let said = || findings.iter().map(|(property, _, finding)| format!("{property} {finding:?}")).collect::<Vec<_>>();
     if !judgement.missing.is_empty() {
@@ -81,7 +84,13 @@ fn check(judgement: &Judgement, refused: usize) -> Result<(), String> {
         return Err(format!("a promise is broken: {}", said().join("; ")));
     }
     let safety = findings.iter().find(|(property, ..)| property.to_string() == "resource-safety");
-    if !safety.is_some_and(|(_, _, finding)| matches!(finding, Finding::Held)) {
+    let is_late = |why: &str| paused.is_some_and(|paused| why.starts_with(&format!("p{paused} wrote")));
+    let is_safe = match safety.map(|(_, _, finding)| finding) {
+        Some(Finding::Held) => true,
+        Some(Finding::Undecided { why }) => is_late(why),
+        Some(Finding::Violated { .. }) | None => false,
+    };
+    if !is_safe {
         return Err(format!("fences at the resource: {}", said().join("; ")));
     }
     if refused > 0 && judgement.mistaken.is_none() {

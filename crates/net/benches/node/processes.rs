@@ -1,0 +1,160 @@
+//! Five programs, as five machines would run them: what a plain round trip takes among them, and what an entry.
+//!
+//! This program runs itself again for the others: four that send back what they are sent, and four nodes.
+
+use std::env;
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::Duration;
+
+use quorate_net::{Config, Node};
+use rustix::time::{ClockId, clock_gettime};
+use tokio::net::{TcpListener, TcpStream};
+
+use crate::{NODES, Plain, ROUNDS, median, micros, ratio, send_back};
+
+/// For so long a turn is held where all want it. So long is a turn of all five that whoever had the first one has asked
+/// again by the end of it.
+const HELD: Duration = Duration::from_millis(1);
+
+/// Another program of the group. It ends with this one.
+struct Other {
+    child: Child,
+    said: BufReader<ChildStdout>,
+}
+
+impl Other {
+    fn run(arguments: &[String]) -> Other {
+        let mut command = Command::new(env::current_exe().unwrap());
+        let mut child = command.args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let said = BufReader::new(child.stdout.take().unwrap());
+        Other { child, said }
+    }
+
+    fn next_line(&mut self) -> String {
+        let mut line = String::new();
+        self.said.read_line(&mut line).unwrap();
+        line.trim_end().into()
+    }
+
+    fn tell(&mut self, line: &str) {
+        writeln!(self.child.stdin.as_mut().unwrap(), "{line}").unwrap();
+    }
+}
+
+impl Drop for Other {
+    fn drop(&mut self) {
+        // It ends when there is nobody left to tell it anything.
+        drop(self.child.stdin.take());
+        _ = self.child.wait();
+    }
+}
+
+/// What this program does when it is one of the others, if it is.
+pub(crate) async fn be_another() -> bool {
+    let arguments: Vec<_> = env::args().skip(1).collect();
+    match arguments.split_first() {
+        Some((role, _)) if role == "echo" => echo().await,
+        Some((role, rest)) if role == "member" => member(rest).await,
+        _ => return false,
+    }
+    true
+}
+
+async fn echo() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    println!("{}", listener.local_addr().unwrap());
+    send_back(listener.accept().await.unwrap().0).await;
+}
+
+async fn member(arguments: &[String]) {
+    let (data, rest) = arguments.split_first().unwrap();
+    let (id, members) = rest.split_first().unwrap();
+    let node = join(id.parse().unwrap(), members, Path::new(data)).await;
+    drop(node.lock("printer").await.unwrap());
+    println!("ready");
+    let lines = tokio::task::spawn_blocking(|| std::io::stdin().lines().next().is_some());
+    if lines.await.unwrap() {
+        let turns: Vec<_> = contend(&node).await.iter().map(|(from, to)| format!("{from} {to}")).collect();
+        println!("{}", turns.join(" "));
+    }
+    // The others are not done yet.
+    _ = tokio::task::spawn_blocking(|| std::io::stdin().lines().next()).await;
+}
+
+async fn join(id: u32, members: &[String], data: &Path) -> Node {
+    Node::join(Config::new(id, members.to_vec()).data(data.join(id.to_string()))).await.unwrap()
+}
+
+/// From when to when it had each of its turns, in nanoseconds of a clock that all programs of a machine share.
+async fn contend(node: &Node) -> Vec<(u64, u64)> {
+    let mut turns = Vec::new();
+    for _ in 0..ROUNDS / NODES as usize {
+        let guard = node.lock("printer").await.unwrap();
+        let from = now();
+        while now() < from + HELD.as_nanos() as u64 {
+            // A machine that sleeps is another one than round trips are measured on.
+            tokio::task::yield_now().await;
+        }
+        turns.push((from, now()));
+        drop(guard);
+        // The others have theirs in the meantime; what is asked again is not what is measured.
+        tokio::time::sleep(HELD).await;
+    }
+    turns
+}
+
+fn now() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
+}
+
+/// Measures, and prints what came of it.
+pub(crate) async fn measure(data: &Path, times: usize) {
+    println!("five programs");
+    let mut echoes: Vec<_> = (1..NODES).map(|_| Other::run(&["echo".into()])).collect();
+    let mut streams = Vec::new();
+    for echo in &mut echoes {
+        streams.push(TcpStream::connect(echo.next_line()).await.unwrap());
+    }
+    let mut plain = Plain::over(streams);
+
+    let members = crate::free_addresses();
+    let node = join(1, &members, data).await;
+    let mut others: Vec<_> = (2..=NODES)
+        .map(|id| {
+            let mut arguments = vec!["member".into(), data.display().to_string(), id.to_string()];
+            arguments.extend(members.iter().cloned());
+            Other::run(&arguments)
+        })
+        .collect();
+    for other in &mut others {
+        assert_eq!(other.next_line(), "ready");
+    }
+    drop(node.lock("printer").await.unwrap());
+
+    let (round_trip, entry) = crate::in_turns(&mut plain, &node, "", times).await;
+    crate::print_entry(round_trip, entry);
+
+    for other in &mut others {
+        other.tell("contend");
+    }
+    let mut turns = contend(&node).await;
+    for other in &mut others {
+        let numbers: Vec<u64> = other.next_line().split(' ').map(|number| number.parse().unwrap()).collect();
+        turns.extend(numbers.chunks(2).map(|turn| (turn[0], turn[1])));
+    }
+    turns.sort_unstable();
+    let between = turns.windows(2).map(|two| {
+        let ((_, left), (entered, _)) = (two[0], two[1]);
+        Duration::from_nanos(entered.checked_sub(left).expect("two were inside"))
+    });
+    let between: Vec<_> = between.collect();
+    let (count, hand_over) = (between.len(), median(between));
+    println!(
+        "from an exit to the next entry          {:>9.1} µs  {:.2} one-way messages, median of {count}",
+        micros(hand_over),
+        ratio(hand_over, round_trip / 2)
+    );
+}
