@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand};
 use quorate_core::catalog::ENTRIES;
 use quorate_core::mutex::voting_set::SetsKind;
 use quorate_lab::command::output::Form;
+use quorate_lab::command::parse::ComparedSizes;
 use quorate_lab::command::program::{EXIT_CODES, WIDTH};
 use quorate_lab::command::{check, parse, replay, scenarios, sim};
 use quorate_lab::exercise::Exercise;
@@ -143,6 +144,10 @@ pub(crate) struct Claims {
     /// Write a page about them into this file, and its drawings into the folder of that name beside it
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
+
+    /// Write a page about them into this file, which has its drawings inside and needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// All algorithms side by side: published costs beside measured ones.
@@ -154,10 +159,28 @@ pub(crate) struct Compare {
     #[arg(value_parser = algorithm_names(), hide_possible_values = true)]
     pub(crate) algorithm: Vec<String>,
 
-    /// The sizes of the group to compare at
+    /// The sizes of the group to compare at; of a range as in 3..101 about ten, of 3..101:7 every seventh
     #[arg(short, value_name = "N,…", value_delimiter = ',', default_value = "3,5,9,25",
-          allow_negative_numbers = true, value_parser = parse::compared_size)]
-    pub(crate) n: Vec<u32>,
+          allow_negative_numbers = true, value_parser = parse::compared_sizes)]
+    n: Vec<ComparedSizes>,
+
+    /// Draw them against n, one figure for each measure: .svg files in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
+
+    /// Write a page with all tables and figures into this file, which needs nothing else
+    #[arg(long, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
+}
+
+impl Compare {
+    /// The sizes of the group, from the smallest to the largest, each once.
+    pub(crate) fn sizes(&self) -> Vec<u32> {
+        let mut sizes: Vec<u32> = self.n.iter().flat_map(|sizes| sizes.0.iter().copied()).collect();
+        sizes.sort_unstable();
+        sizes.dedup();
+        sizes
+    }
 }
 
 /// The catalogue: assumptions, promises, costs, options, papers.
@@ -231,6 +254,10 @@ pub(crate) struct Violation {
     /// Determines the simulation
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = parse::seed)]
     pub(crate) seed: u64,
+
+    /// Draw the chance against other numbers of votes, and against other reset times: .svg files in this folder
+    #[arg(long, value_name = "DIR")]
+    pub(crate) plot: Option<PathBuf>,
 }
 
 /// Algorithms that are wrong in one place: find the run that shows it.

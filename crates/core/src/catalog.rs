@@ -341,6 +341,8 @@ pub enum Measure {
     ExitDelay,
     /// From an exit to the entry of who was waiting, in message delays.
     SyncDelay,
+    /// Entries in the time of a message delay, when everybody wants to enter all the time and stays for one.
+    Throughput,
     /// Messages of an election with one starter, at best.
     ElectionBest,
     /// Messages of an election with one starter, at worst.

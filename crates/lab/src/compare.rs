@@ -8,6 +8,7 @@
 //! | messages again | the same process enters once more |
 //! | messages to exit, exit delay, sync delay | everybody asks at once, and again as soon as they have left |
 //! | messages contended | the same, and what twice as many entries cost more |
+//! | throughput | the same; published is 1/(E + SD) of the published synchronization delay, each staying inside for E = 1 δ |
 //! | election, best and worst | one starter, all alive; where the algorithm finds crashes out by itself also with the highest dead, known to be or not: the least and the most |
 //! | election, all start | everybody starts at once, on the ring that is the worse one |
 
@@ -71,6 +72,7 @@ pub fn measure_name(measure: Measure) -> &'static str {
         Measure::ClientDelay => "client delay",
         Measure::ExitDelay => "exit delay",
         Measure::SyncDelay => "sync delay",
+        Measure::Throughput => "throughput",
         Measure::ElectionBest => "one starter, best",
         Measure::ElectionWorst => "one starter, worst",
         Measure::ElectionWorstAllStart => "all start",
@@ -89,6 +91,7 @@ fn measures(family: Family) -> &'static [Measure] {
             Measure::ClientDelay,
             Measure::ExitDelay,
             Measure::SyncDelay,
+            Measure::Throughput,
         ],
         Family::Election => &[Measure::ElectionBest, Measure::ElectionWorst, Measure::ElectionWorstAllStart],
         Family::Detector => &[],
@@ -117,6 +120,10 @@ pub fn compare(
             progress();
         }
         for &measure in measures(family) {
+            if measure == Measure::Throughput {
+                rows.extend(throughput(entry, &measured));
+                continue;
+            }
             let published: Vec<_> = entry.published.iter().filter(|published| published.measure == measure).collect();
             if published.is_empty() && is_measured_anyway(measure) {
                 rows.push(row(entry, measure, None, &measured));
@@ -125,6 +132,33 @@ pub fn compare(
         }
     }
     Ok(rows)
+}
+
+/// Throughput, as it follows from each published synchronization delay: 1/(E + SD), E being one δ.
+fn throughput(entry: &Entry, measured: &[(u32, Size, Measured)]) -> Vec<Row> {
+    let delays = entry.published.iter().filter(|published| published.measure == Measure::SyncDelay);
+    let exact = delays.filter(|published| !matches!(published.value, Formula::Vague));
+    let mut rows: Vec<_> = exact
+        .map(|published| {
+            let mut row = row(entry, Measure::Throughput, None, measured);
+            row.formula = Some("1/(E+SD)");
+            row.sources = Some(published.sources);
+            for (cell, (_, size, values)) in row.cells.iter_mut().zip(measured) {
+                let of = |delay: f64| 1.0 / (1.0 + delay);
+                // The longer the delay, the less gets through.
+                let range = range(published, *size).map(|(least, most)| match most {
+                    Some(most) => (of(most), Some(of(least))),
+                    None => (of(least), None),
+                });
+                *cell = compared(cell.n, range, values.get(&Measure::Throughput).copied());
+            }
+            row
+        })
+        .collect();
+    if rows.is_empty() {
+        rows.push(row(entry, Measure::Throughput, None, measured));
+    }
+    rows
 }
 
 /// The rows of one run of `n`, of which this was measured: what, how much, and whether it is in the unit of what is
@@ -171,27 +205,8 @@ struct Value {
 
 fn row(entry: &Entry, measure: Measure, published: Option<&Published>, measured: &[(u32, Size, Measured)]) -> Row {
     let cell = |(n, size, values): &(u32, Size, Measured)| {
-        let value = values.get(&measure).copied();
-        let range = published.and_then(|published| match published.value {
-            Formula::Exactly(formula) => Some((formula(*size), None)),
-            Formula::Between(least, most) => Some((least(*size), Some(most(*size)))),
-            Formula::Vague => None,
-        });
-        let differs = match (range, value) {
-            (Some((least, most)), Some(Value { value, tolerance })) => {
-                let (least, most) = (least, most.unwrap_or(least));
-                value < least - tolerance * least.abs() || value > most + tolerance * most.abs()
-            }
-            (Some(_), None) => true,
-            (None, _) => false,
-        };
-        Cell {
-            n: *n,
-            published: range.map(|(least, _)| least),
-            published_most: range.and_then(|(_, most)| most),
-            measured: value.map(|value| value.value),
-            differs,
-        }
+        let range = published.and_then(|published| range(published, *size));
+        compared(*n, range, values.get(&measure).copied())
     };
     Row {
         algorithm: entry.name,
@@ -199,6 +214,34 @@ fn row(entry: &Entry, measure: Measure, published: Option<&Published>, measured:
         formula: published.map(|published| published.formula),
         sources: published.map(|published| published.sources),
         cells: measured.iter().map(cell).collect(),
+    }
+}
+
+/// A published value, or the least and the most of a published range.
+fn range(published: &Published, size: Size) -> Option<(f64, Option<f64>)> {
+    match published.value {
+        Formula::Exactly(formula) => Some((formula(size), None)),
+        Formula::Between(least, most) => Some((least(size), Some(most(size)))),
+        Formula::Vague => None,
+    }
+}
+
+/// What is published beside what was measured.
+fn compared(n: u32, range: Option<(f64, Option<f64>)>, value: Option<Value>) -> Cell {
+    let differs = match (range, value) {
+        (Some((least, most)), Some(Value { value, tolerance })) => {
+            let (least, most) = (least, most.unwrap_or(least));
+            value < least - tolerance * least.abs() || value > most + tolerance * most.abs()
+        }
+        (Some(_), None) => true,
+        (None, _) => false,
+    };
+    Cell {
+        n,
+        published: range.map(|(least, _)| least),
+        published_most: range.and_then(|(_, most)| most),
+        measured: value.map(|value| value.value),
+        differs,
     }
 }
 
@@ -258,6 +301,7 @@ fn measure_mutex(entry: &Entry, n: u32) -> Result<Measured, ExperimentError> {
         (Measure::ClientDelay, alone.client_delay.map(|summary| summary.mean), tolerance),
         (Measure::ExitDelay, exit_delay.map(|summary| summary.mean), EXACT),
         (Measure::SyncDelay, sync_delay.map(|summary| summary.mean), EXACT),
+        (Measure::Throughput, longer.throughput, EXACT),
     ];
     let known = values
         .into_iter()

@@ -9,7 +9,7 @@ use hdrhistogram::Histogram;
 use serde::Serialize;
 
 /// A collection of measurements.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Distribution {
     count: u64,
     sum: u128,
@@ -17,7 +17,7 @@ pub struct Distribution {
     shape: Shape,
 }
 
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq)]
 enum Shape {
     Exact(BTreeMap<u64, u64>),
     Rounded(Box<Histogram<u64>>),
@@ -63,14 +63,25 @@ impl Distribution {
 
     /// Adds all measurements of another collection; to three digits, if there are many.
     pub fn add_all(&mut self, other: &Distribution) {
-        match &other.shape {
-            Shape::Exact(values) => values.iter().for_each(|(&value, &times)| self.add_many(value, times)),
+        other.each(&mut |value, times| self.add_many(value, times));
+    }
+
+    /// Shows every value from the smallest to the largest, and how many times it was measured; to three digits, if
+    /// there are many.
+    pub fn each(&self, see: &mut dyn FnMut(u64, u64)) {
+        match &self.shape {
+            Shape::Exact(values) => values.iter().for_each(|(&value, &times)| see(value, times)),
             Shape::Rounded(histogram) => {
                 for step in histogram.iter_recorded() {
-                    self.add_many(step.value_iterated_to(), step.count_since_last_iteration());
+                    see(step.value_iterated_to(), step.count_since_last_iteration());
                 }
             }
         }
+    }
+
+    /// The largest measurement, or nothing measured: 0.
+    pub fn max(&self) -> u64 {
+        self.max
     }
 
     /// How many measurements there are.

@@ -18,6 +18,8 @@
 //! | [`report`] | what came of it, for programs |
 //! | [`conversation`] | a run in words |
 //! | [`diagram`] | a run as a space-time diagram, and as a trace for other tools |
+//! | `plot` (feature `plot`) | figures of what was measured, published curves beside it |
+//! | [`markup`] | what pages and drawings share |
 //! | [`stage`], [`scenario`] | a run of which somebody else decides what happens next; such runs as files |
 //! | [`violation`] | majority voting's chance of letting two in |
 //! | [`agenda`], [`random`], [`time`] | what is due next; seeded chance; ticks and δ |
@@ -38,8 +40,11 @@ pub mod experiment;
 pub mod explore;
 pub mod judge;
 pub mod linearize;
+pub mod markup;
 pub mod network;
 pub mod observer;
+#[cfg(feature = "plot")]
+pub mod plot;
 pub mod property;
 pub mod random;
 pub mod recovery;

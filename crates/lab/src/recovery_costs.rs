@@ -65,14 +65,23 @@ pub struct RecoveryCell {
 /// How many moments of a crash are tried.
 const MOMENTS: usize = 12;
 
-/// What crashes cost the algorithms of these names, or all if there are none, in groups of these sizes.
-pub fn recovery_costs(names: &[String], sizes: &[u32]) -> Result<Vec<RecoveryRow>, ExperimentError> {
+/// What crashes cost the algorithms of these names, or all if there are none, in groups of these sizes. `progress` hears
+/// of each algorithm, victim and size that is done.
+pub fn recovery_costs(
+    names: &[String],
+    sizes: &[u32],
+    progress: &mut dyn FnMut(),
+) -> Result<Vec<RecoveryRow>, ExperimentError> {
     let recovers = |entry: &&&Entry| entry.family == Family::Mutex && entry.recovery.is_some();
     let asked = |entry: &&&Entry| names.is_empty() || names.iter().any(|name| name == entry.name);
     let mut rows = Vec::new();
     for entry in ENTRIES.iter().filter(recovers).filter(asked) {
         for victim in Victim::ALL {
-            let cells = sizes.iter().map(|&n| cell(entry, n, victim)).collect::<Result<_, _>>()?;
+            let mut cells = Vec::new();
+            for &n in sizes {
+                cells.push(cell(entry, n, victim)?);
+                progress();
+            }
             rows.push(RecoveryRow { algorithm: entry.name, victim, cells });
         }
     }
@@ -146,7 +155,7 @@ mod tests {
     /// after, but where tries clash and are put off. More members are more messages.
     #[test]
     fn every_algorithm_goes_on_within_a_few_delays_of_the_detection() {
-        let rows = recovery_costs(&[], &[3, 9]).unwrap();
+        let rows = recovery_costs(&[], &[3, 9], &mut || {}).unwrap();
         assert_eq!(rows.len(), 16);
         for RecoveryRow { algorithm, victim, cells } in rows {
             let [few, many] = cells[..] else { panic!("two sizes") };

@@ -5,12 +5,14 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use quorate_core::catalog::DOCUMENTS;
+use quorate_lab::claims::html::html;
 use quorate_lab::claims::page::{page, summary};
 use quorate_lab::claims::{Court, Ruling, SECTIONS, Verdict, chosen};
 use quorate_lab::conversation::sentence;
 
 use crate::arguments::Claims;
 use quorate_lab::command::failure::Failure;
+use quorate_lab::command::files::{self, check_page};
 use quorate_lab::command::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, styled};
 
 /// A run of more records than this is not told in full, if it was not asked for by name.
@@ -18,6 +20,9 @@ const LONGEST_CONVERSATION: usize = 60;
 
 pub(crate) fn run(arguments: &Claims, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let claims = chosen(&arguments.id).map_err(|unknown| Failure::Usage(unknown.to_string()))?;
+    if let Some(path) = &arguments.html {
+        check_page(path)?;
+    }
     let mut court = Court::new();
     let mut bar = terminal.progress(claims.len() as u64, "claims");
     let mut rulings = Vec::new();
@@ -37,6 +42,9 @@ pub(crate) fn run(arguments: &Claims, terminal: &mut Terminal) -> Result<ExitCod
     if let Some(path) = &arguments.markdown {
         write(path, &rulings)?;
     }
+    if let Some(path) = &arguments.html {
+        files::write(path, &html(&rulings))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -44,12 +52,9 @@ pub(crate) fn run(arguments: &Claims, terminal: &mut Terminal) -> Result<ExitCod
 fn write(path: &Path, rulings: &[Ruling]) -> Result<(), Failure> {
     let page = page(rulings);
     let folder = path.with_extension("");
-    let put = |path: &Path, text: &str| {
-        std::fs::write(path, text).map_err(|error| Failure::File { path: path.display().to_string(), error })
-    };
-    put(path, &page.text)?;
+    files::write(path, &page.text)?;
     std::fs::create_dir_all(&folder).map_err(|error| Failure::File { path: folder.display().to_string(), error })?;
-    page.drawings.iter().try_for_each(|(name, drawing)| put(&folder.join(name), drawing))
+    page.drawings.iter().try_for_each(|(name, drawing)| files::write(&folder.join(name), drawing))
 }
 
 fn overview(rulings: &[Ruling]) -> String {

@@ -2,27 +2,34 @@
 
 use std::process::ExitCode;
 
-use quorate_core::catalog::{ENTRIES, Family};
+use quorate_core::catalog::{ENTRIES, Entry, Family};
 use quorate_lab::compare::{Cell, Row, compare, measure_name};
-use quorate_lab::recovery_costs::{RecoveryRow, recovery_costs};
+use quorate_lab::plot::comparison::{figures, recovery_figures};
+use quorate_lab::plot::page::html;
+use quorate_lab::recovery_costs::{RecoveryRow, Victim, recovery_costs};
 use serde_json::json;
 
 use super::algorithms::documents;
 use crate::arguments::Compare;
 use quorate_lab::command::failure::Failure;
+use quorate_lab::command::files::{self, Folder, check_page};
 use quorate_lab::command::output::{BAD, HEADING, Table, Terminal, number, styled};
 
 pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let steps = ENTRIES.len() * arguments.n.len();
-    let mut bar = terminal.progress(steps as u64, "measured");
+    let folder = arguments.plot.as_deref().map(Folder::new).transpose()?;
+    if let Some(path) = &arguments.html {
+        check_page(path)?;
+    }
+    let (names, sizes) = (&arguments.algorithm, arguments.sizes());
+    let mut bar = terminal.progress((steps(names) * sizes.len()) as u64, "measured");
     let mut done = 0;
     let mut step = || {
         done += 1;
         bar.set(done, "");
     };
-    let mutex = compare(Family::Mutex, &arguments.algorithm, &arguments.n, &mut step)?;
-    let election = compare(Family::Election, &arguments.algorithm, &arguments.n, &mut step)?;
-    let recovery = recovery_costs(&arguments.algorithm, &arguments.n)?;
+    let mutex = compare(Family::Mutex, names, &sizes, &mut step)?;
+    let election = compare(Family::Election, names, &sizes, &mut step)?;
+    let recovery = recovery_costs(names, &sizes, &mut step)?;
     drop(bar);
     if terminal.is_json() {
         terminal.print_json(&json!({ "mutex": mutex, "election": election, "recovery": recovery }))?;
@@ -37,7 +44,28 @@ pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> Result<ExitCo
         ];
         terminal.print(&text.concat())?;
     }
+    // What was measured is printed first: a file that cannot be written takes nothing away from it.
+    if let Some(folder) = folder {
+        let figures = [figures(&mutex), figures(&election), recovery_figures(&recovery)].concat();
+        terminal.warn(&folder.write(&figures)?);
+    }
+    if let Some(path) = &arguments.html {
+        files::write(path, &html(&mutex, &election, &recovery, number))?;
+    }
     Ok(ExitCode::SUCCESS)
+}
+
+/// How many things are measured at each size: every algorithm, and its crashes if it recovers.
+fn steps(names: &[String]) -> usize {
+    let asked = ENTRIES.iter().filter(|entry| names.is_empty() || names.iter().any(|name| name == entry.name));
+    let crashes = |entry: &Entry| if entry.recovery.is_some() { Victim::ALL.len() } else { 0 };
+    asked
+        .map(|entry| match entry.family {
+            Family::Mutex => 1 + crashes(entry),
+            Family::Election => 1,
+            Family::Detector => 0,
+        })
+        .sum()
 }
 
 /// A table of rows, under a title.

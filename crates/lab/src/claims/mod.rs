@@ -9,11 +9,12 @@
 //! |---|---|
 //! | [`court`] | what judges share: runs, kept so that each is made once, and the evidence |
 //! | [`command_line`] | the command that reproduces a run, made from the run |
-//! | [`page`] | the page of all claims |
+//! | [`page`], [`html`] | the page of all claims, in Markdown with drawings beside it, and as one file |
 //! | the others | the claims of one section of the literature each |
 
 pub mod command_line;
 pub mod court;
+pub mod html;
 pub mod page;
 
 mod all;

@@ -17,7 +17,7 @@ pub struct Page {
 }
 
 /// An exhibit of more records than this is not told in full.
-const LONGEST_CONVERSATION: usize = 44;
+pub(super) const LONGEST_CONVERSATION: usize = 44;
 
 /// The page of these rulings.
 pub fn page(rulings: &[Ruling]) -> Page {
@@ -78,7 +78,7 @@ pub fn summary(rulings: &[Ruling]) -> String {
 impl Page {
     /// The details of a ruling: briefly if the claim holds.
     fn tell(&mut self, ruling: &Ruling) {
-        let Ruling { claim, verdict, evidence, commands, exhibit } = ruling;
+        let Ruling { claim, verdict, evidence, commands, .. } = ruling;
         let disputed = matches!(verdict, Verdict::Conditional(_) | Verdict::Refuted);
         if !disputed {
             let _ = write!(self.text, "\n<details><summary>{}: {verdict}</summary>\n", claim.id);
@@ -99,8 +99,7 @@ impl Page {
         if !commands.is_empty() {
             let _ = write!(self.text, "\n```\n{}\n```\n", commands.join("\n"));
         }
-        // The cells of a table repeat other claims, and their runs are shown there.
-        if let (false, Some(exhibit)) = (claim.id.starts_with("F2"), exhibit) {
+        if let Some(exhibit) = shown(ruling) {
             self.exhibit(ruling, exhibit);
         }
         if !disputed {
@@ -110,21 +109,31 @@ impl Page {
 
     fn exhibit(&mut self, ruling: &Ruling, exhibit: &Exhibit) {
         let name = format!("{}.svg", anchor(ruling));
-        let title = format!("{}: {}", ruling.claim.id, exhibit.why);
-        let picture = Picture { n: exhibit.n, records: &exhibit.records, title, marks: Vec::new() };
         let _ = write!(self.text, "\n![{}]({})\n", exhibit.why, format_args!("claims/{name}"));
-        self.drawings.push((name, picture.svg()));
+        self.drawings.push((name, drawing(ruling, exhibit)));
         if exhibit.records.len() <= LONGEST_CONVERSATION {
             let _ = write!(self.text, "\n```\n{}```\n", conversation(&exhibit.records));
         }
     }
 }
 
+/// The run to be drawn for a ruling, if there is one.
+pub(super) fn shown(ruling: &Ruling) -> Option<&Exhibit> {
+    // The cells of a table repeat other claims, and their runs are shown there.
+    ruling.exhibit.as_ref().filter(|_| !ruling.claim.id.starts_with("F2"))
+}
+
+/// The drawing of a run.
+pub(super) fn drawing(ruling: &Ruling, exhibit: &Exhibit) -> String {
+    let title = format!("{}: {}", ruling.claim.id, exhibit.why);
+    Picture { n: exhibit.n, records: &exhibit.records, title, marks: Vec::new() }.svg()
+}
+
 fn anchor(ruling: &Ruling) -> String {
     ruling.claim.id.to_lowercase().replace('.', "")
 }
 
-fn capital(verdict: &Verdict) -> String {
+pub(super) fn capital(verdict: &Verdict) -> String {
     let text = verdict.to_string();
     let mut letters = text.chars();
     letters.next().map(|first| first.to_uppercase().chain(letters).collect()).unwrap_or_default()

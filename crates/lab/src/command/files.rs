@@ -1,9 +1,10 @@
-//! The files that a run is written to: diagrams and traces, in the form that their names ask for.
+//! The files that something is written to: diagrams and traces, in the form that their names ask for; figures and pages.
 
 use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
 use crate::diagram::{Format, Picture};
+use crate::plot::Figure;
 
 /// What to write, and where.
 #[derive(Debug)]
@@ -34,6 +35,43 @@ impl<'a> Files<'a> {
     /// Writes them.
     pub fn write(&self, picture: &Picture<'_>) -> Result<(), Failure> {
         self.0.iter().try_for_each(|(path, format)| write(path, &picture.render(*format)))
+    }
+}
+
+/// A folder for figures. Made before anything is measured, so that a wrong name costs no time.
+#[derive(Debug)]
+pub struct Folder<'a>(&'a Path);
+
+impl<'a> Folder<'a> {
+    /// The folder of this name, which is made if it is not there.
+    pub fn new(path: &'a Path) -> Result<Folder<'a>, Failure> {
+        if path.exists() && !path.is_dir() {
+            let path = path.display();
+            return Err(Failure::Usage(format!("--plot {path}: this is a file; name a folder for the figures")));
+        }
+        std::fs::create_dir_all(path).map_err(|error| Failure::File { path: path.display().to_string(), error })?;
+        Ok(Folder(path))
+    }
+
+    /// Writes figures into it, one file each, and says which.
+    pub fn write(&self, figures: &[Figure]) -> Result<String, Failure> {
+        for figure in figures {
+            write(&self.0.join(format!("{}.svg", figure.name)), &figure.svg())?;
+        }
+        let names: Vec<_> = figures.iter().map(|figure| format!("{}.svg", figure.name)).collect();
+        Ok(format!("{} has {}", self.0.display(), names.join(", ")))
+    }
+}
+
+/// Refuses a place where no page can be written, before anything is measured.
+pub fn check_page(path: &Path) -> Result<(), Failure> {
+    let shown = path.display();
+    if path.is_dir() {
+        return Err(Failure::Usage(format!("--html {shown}: this is a folder; name a file in it")));
+    }
+    match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
+        Some(folder) => Err(Failure::Usage(format!("--html {shown}: there is no folder {}", folder.display()))),
+        None => Ok(()),
     }
 }
 

@@ -50,9 +50,37 @@ pub fn group_size(text: &str) -> Result<u32, String> {
     whole(text, 1..=u64::from(Fence::MOST_PROCESSES)).map(|n| n as u32)
 }
 
-/// The sizes at which comparing takes seconds rather than hours.
-pub fn compared_size(text: &str) -> Result<u32, String> {
-    whole(text, 2..=1000).map(|n| n as u32)
+/// Sizes of a group to compare at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ComparedSizes(pub Vec<u32>);
+
+/// So many sizes are taken of a range without a step.
+const SIZES_OF_A_RANGE: u32 = 10;
+
+/// The sizes at which comparing takes seconds rather than hours: `9`, about ten of a range as in `3..101`, each a few
+/// times larger than the one before, or every so many-th as in `3..101:7`.
+pub fn compared_sizes(text: &str) -> Result<ComparedSizes, String> {
+    let size = |text: &str| whole(text, 2..=1000).map(|n| n as u32);
+    let Some((first, rest)) = text.split_once("..") else { return size(text).map(|n| ComparedSizes(vec![n])) };
+    let (last, step) = match rest.split_once(':') {
+        Some((last, step)) => (last, Some(whole(step, 1..=1000)?)),
+        None => (rest, None),
+    };
+    let (first, last) = (size(first)?, size(last)?);
+    if first > last {
+        return Err(format!("`{text}`: the first must not be larger than the second, as in {last}..{first}"));
+    }
+    let mut sizes: Vec<u32> = match step {
+        Some(step) => (first..=last).step_by(step as usize).collect(),
+        None => {
+            let (first, ratio) = (f64::from(first), f64::from(last) / f64::from(first));
+            let part = |place: u32| f64::from(place) / f64::from(SIZES_OF_A_RANGE - 1);
+            let size = |place| libm::round(first * libm::pow(ratio, part(place))) as u32;
+            (0..SIZES_OF_A_RANGE).map(size).collect()
+        }
+    };
+    sizes.dedup();
+    Ok(ComparedSizes(sizes))
 }
 
 /// The sizes of groups that can be explored.
@@ -355,6 +383,21 @@ mod tests {
         assert_eq!(duration("1.5ms"), Ok(1_500));
         for wrong in ["30", "s", "", "-1s", "1w", "NaNs", "1e99h"] {
             assert!(duration(wrong).is_err_and(|error| error.contains(&format!("`{wrong}`"))), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_range_of_sizes_is_about_ten_of_them_unless_a_step_is_given() {
+        let sizes = |text: &str| compared_sizes(text).map(|sizes| sizes.0);
+        assert_eq!(sizes("9"), Ok(vec![9]));
+        assert_eq!(sizes("3..101"), Ok(vec![3, 4, 7, 10, 14, 21, 31, 46, 68, 101]));
+        assert_eq!(sizes("3..5"), Ok(vec![3, 4, 5]));
+        assert_eq!(sizes("7..7"), Ok(vec![7]));
+        assert_eq!(sizes("3..12:4"), Ok(vec![3, 7, 11]));
+        let reversed = "`101..3`: the first must not be larger than the second, as in 3..101";
+        assert_eq!(sizes("101..3"), Err(reversed.to_string()));
+        for wrong in ["", "x", "1", "1001", "3..", "..5", "3..x", "3..9:0", "3..9:", "3..2000"] {
+            assert!(sizes(wrong).is_err_and(|error| error.contains('`')), "{wrong}");
         }
     }
 

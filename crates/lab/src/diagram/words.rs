@@ -3,6 +3,8 @@
 use quorate_core::id::Id;
 use quorate_core::trace::{Opinion, Record, What};
 
+pub(super) use crate::markup::visible;
+
 /// The longest label that is shown whole.
 const LONGEST: usize = 40;
 
@@ -54,12 +56,6 @@ pub(super) fn shown(text: &str) -> String {
         shown.push('…');
     }
     shown
-}
-
-/// The letter, or a sign that there was one that cannot be shown.
-pub(super) fn visible(letter: char) -> char {
-    // Besides control characters, XML knows no U+FFFE and U+FFFF.
-    if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { letter }
 }
 
 /// The other process of a message's record, with its sender and its receiver in order.

@@ -1,21 +1,6 @@
 //! How things look: colours that colour-blind people can tell apart, dashes and textures for those who see none.
 
-use super::super::words::visible;
-
-/// Text as it can stand in XML, between tags and in attributes.
-pub(super) fn escape(text: &str) -> String {
-    text.chars().map(visible).fold(String::with_capacity(text.len()), |mut escaped, letter| {
-        match letter {
-            '&' => escaped += "&amp;",
-            '<' => escaped += "&lt;",
-            '>' => escaped += "&gt;",
-            '"' => escaped += "&quot;",
-            '\'' => escaped += "&#39;",
-            _ => escaped.push(letter),
-        }
-        escaped
-    })
-}
+pub(super) use crate::markup::escape;
 
 /// The style sheet, and the textures that it uses.
 ///
@@ -121,12 +106,6 @@ const TEXTURES: &str = r#"
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn what_xml_takes_for_itself_is_escaped() {
-        assert_eq!(escape(r#"<a b="c">&'"#), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
-        assert_eq!(escape("a\u{0}b\n"), "a\u{fffd}b\u{fffd}");
-    }
 
     #[test]
     fn every_colour_is_known() {

@@ -1,0 +1,201 @@
+//! What pages and drawings share: text that cannot become markup, and a page that stands alone.
+//!
+//! A page is well-formed XML as well as HTML, refers to nothing outside itself, and says so in its policy: no request
+//! leaves it, and no script runs in it but the one that is written here.
+
+use std::collections::BTreeSet;
+
+/// Text as it can stand in XML and HTML, between tags and in attributes.
+pub fn escape(text: &str) -> String {
+    text.chars().map(visible).fold(String::with_capacity(text.len()), |mut escaped, letter| {
+        match letter {
+            '&' => escaped += "&amp;",
+            '<' => escaped += "&lt;",
+            '>' => escaped += "&gt;",
+            '"' => escaped += "&quot;",
+            '\'' => escaped += "&#39;",
+            _ => escaped.push(letter),
+        }
+        escaped
+    })
+}
+
+/// A letter, or what is shown in place of one that cannot be.
+pub(crate) fn visible(letter: char) -> char {
+    // Besides control characters, XML knows no U+FFFE and U+FFFF.
+    if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { letter }
+}
+
+/// Several lines, escaped.
+pub(crate) fn escape_lines(text: &str) -> String {
+    text.lines().map(escape).collect::<Vec<_>>().join("\n")
+}
+
+/// A page, being written.
+#[derive(Debug, Default)]
+pub(crate) struct Page {
+    title: String,
+    body: String,
+    /// What drawings need and have in common, such as textures: once, or one drawing would hide another's.
+    shared: BTreeSet<String>,
+}
+
+impl Page {
+    pub(crate) fn new(title: &str) -> Page {
+        Page { title: title.to_string(), ..Page::default() }
+    }
+
+    /// Adds markup; what is text in it has been escaped.
+    pub(crate) fn push(&mut self, markup: &str) {
+        self.body.push_str(markup);
+    }
+
+    /// Adds a drawing that stands alone, and what is below it.
+    pub(crate) fn drawing(&mut self, svg: &str, caption: &str) {
+        let mut rest = svg;
+        self.body.push_str("<figure><div class=\"drawing\">");
+        while let Some((before, part, after)) = next_shared(rest) {
+            self.body.push_str(before);
+            self.shared.insert(part.to_string());
+            rest = after;
+        }
+        self.body.push_str(rest);
+        self.body.push_str("</div>");
+        if !caption.is_empty() {
+            self.body.push_str(&format!("<figcaption>{}</figcaption>", escape(caption)));
+        }
+        self.body.push_str("</figure>\n");
+    }
+
+    /// The page as a file, with a filter for what has a `data-verdict`.
+    pub(crate) fn finish(self) -> String {
+        let shared: String = self.shared.into_iter().collect();
+        let title = escape(&self.title);
+        format!(
+            "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n\
+             <meta charset=\"utf-8\"/>\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n\
+             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
+             <meta name=\"color-scheme\" content=\"light dark\"/>\n\
+             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+             <svg xmlns=\"http://www.w3.org/2000/svg\" class=\"shared\" aria-hidden=\"true\">{shared}</svg>\n\
+             <main>\n<h1>{title}</h1>\n{}</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
+            policy(),
+            self.body
+        )
+    }
+}
+
+/// The next part of a drawing that it has in common with others: what is before it, itself, and what is after it.
+fn next_shared(svg: &str) -> Option<(&str, &str, &str)> {
+    let parts = [("<style", "</style>"), ("<defs", "</defs>")];
+    let (begin, end_tag) = parts.iter().filter_map(|(begin, end)| Some((svg.find(begin)?, end))).min()?;
+    let end = begin + svg[begin..].find(end_tag)? + end_tag.len();
+    Some((&svg[..begin], &svg[begin..end], &svg[end..]))
+}
+
+fn policy() -> String {
+    format!(
+        "default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; base-uri 'none'; \
+         form-action 'none'"
+    )
+}
+
+/// Shows only what has one of the chosen verdicts.
+const SCRIPT: &str = "
+const boxes = [...document.querySelectorAll('#filter input')];
+const show = () => {
+  const chosen = new Set(boxes.filter(box => box.checked).map(box => box.value));
+  for (const part of document.querySelectorAll('[data-verdict]')) part.hidden = !chosen.has(part.dataset.verdict);
+  for (const part of document.querySelectorAll('section')) {
+    const claims = [...part.querySelectorAll('article')];
+    part.hidden = claims.every(claim => claim.hidden) ? claims.length > 0 : false;
+  }
+};
+for (const box of boxes) box.addEventListener('change', show);
+show();
+";
+
+/// By which the policy knows the script.
+const SCRIPT_HASH: &str = "sha256-NCJfjg+5sTYNt0o6FIZJ9nKtb642hkZI5a38CBpGsaY=";
+
+/// The colours are those of the drawings.
+const STYLE: &str = r#":root{color-scheme:light dark;--paper:#fff;--ink:#1b1b1f;--dim:#5f5f69;--line:#d2d2d8;--soft:#f4f4f6;
+--good:#00734f;--bad:#c40233;--busy:#8a6100;--link:#0b62a4}
+@media (prefers-color-scheme:dark){:root{--paper:#16171b;--ink:#ececf0;--dim:#a0a0aa;--line:#3a3b44;--soft:#202127;
+--good:#45d09f;--bad:#ff6b81;--busy:#e6b84a;--link:#6db6f0}}
+*{box-sizing:border-box}
+body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,"DejaVu Sans",sans-serif}
+main{max-width:1040px;margin:0 auto;padding:1rem}
+h1{font-size:1.7rem;line-height:1.2}
+h2{margin-top:2.5rem;border-bottom:1px solid var(--line)}
+h3{margin:0 0 .3rem}
+a{color:var(--link)}
+[hidden]{display:none!important}
+.shared{position:absolute;width:0;height:0}
+.dim,figcaption{color:var(--dim)}
+article{margin:1rem 0;padding:1rem;border:1px solid var(--line);border-radius:8px;overflow-wrap:anywhere}
+pre,.scroll,.drawing{overflow-x:auto}
+pre{background:var(--soft);padding:.7rem;border-radius:6px;font-size:.85rem;line-height:1.4}
+summary{cursor:pointer;color:var(--link)}
+figure{margin:1rem 0}
+table{border-collapse:collapse;font-size:.85rem}
+th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
+th.l,td.l{text-align:left}
+td.differs{color:var(--bad);font-weight:600}
+fieldset{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;background:var(--paper);
+border:1px solid var(--line);border-radius:8px}
+nav p{margin:.4rem 0;line-height:2}
+nav a{display:inline-block;padding:0 .45rem;border:1px solid var(--line);border-radius:6px;text-decoration:none}
+.verdict{font-size:.85rem;font-weight:600;padding:.1rem .5rem;border:1px solid currentColor;border-radius:1rem}
+.holds{color:var(--good)}.conditional{color:var(--busy)}.refuted{color:var(--bad)}.definition,.not-yet{color:var(--dim)}
+nav a.refuted,nav a.conditional{border-style:dashed;font-weight:600}
+:target{outline:2px solid var(--link)}
+article{scroll-margin-top:4rem}
+@media print{fieldset{display:none}article{break-inside:avoid}}
+"#;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_xml_takes_for_itself_is_escaped() {
+        assert_eq!(escape(r#"<a b="c">&'"#), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
+        assert_eq!(escape("a\u{0}b\n"), "a\u{fffd}b\u{fffd}");
+        assert_eq!(escape_lines("<\n>"), "&lt;\n&gt;");
+    }
+
+    #[test]
+    fn what_drawings_share_is_there_once_and_the_page_is_xml() {
+        let svg = "<svg xmlns=\"http://www.w3.org/2000/svg\"><style>x</style><g/><defs><path id=\"a\"/></defs>!</svg>";
+        let mut page = Page::new("a < b");
+        page.drawing(svg, "one & two");
+        page.drawing(svg, "");
+        let text = page.finish();
+        assert_eq!([text.matches("<style>x").count(), text.matches("id=\"a\"").count()], [1, 1]);
+        let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+        let document = roxmltree::Document::parse_with_options(&text, options).unwrap();
+        assert!(document.descendants().any(|node| node.text() == Some("one & two")));
+    }
+
+    /// A browser runs the script only if its hash is the one in the policy.
+    #[test]
+    fn the_policy_knows_the_script() {
+        let digest = ring::digest::digest(&ring::digest::SHA256, SCRIPT.as_bytes());
+        assert_eq!(SCRIPT_HASH, format!("sha256-{}", base64(digest.as_ref())));
+    }
+
+    fn base64(bytes: &[u8]) -> String {
+        const LETTERS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+        let group = |group: &[u8]| {
+            let bits = (0..3).fold(0u32, |bits, place| bits << 8 | u32::from(*group.get(place).unwrap_or(&0)));
+            let letter = |place: usize| match place <= group.len() {
+                true => LETTERS[(bits >> (18 - 6 * place)) as usize & 63] as char,
+                false => '=',
+            };
+            (0..4).map(letter).collect::<String>()
+        };
+        bytes.chunks(3).map(group).collect()
+    }
+}

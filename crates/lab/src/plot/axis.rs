@@ -1,0 +1,179 @@
+//! Where values lie on an axis, and which of them are named.
+
+use std::ops::Range;
+
+use plotters::coord::ranged1d::{DefaultFormatting, KeyPointHint, Ranged};
+
+use super::Scale;
+
+/// An axis of a drawing.
+#[derive(Clone, Debug)]
+pub(super) struct Ruler {
+    scale: Scale,
+    least: f64,
+    most: f64,
+    named: Vec<f64>,
+    unnamed: Vec<f64>,
+}
+
+/// More names than this would not fit.
+const MOST_NAMED: usize = 9;
+
+impl Ruler {
+    /// An axis on which these values have a place, and a little more.
+    pub(super) fn new(scale: Scale, values: impl Iterator<Item = f64>) -> Ruler {
+        let placed = values.filter(|&value| has_place(scale, value));
+        let (least, most) =
+            placed.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
+        match scale {
+            Scale::Linear => Ruler::linear(0.0, if most > 0.0 { most * 1.04 } else { 1.0 }),
+            Scale::Window if most > least => {
+                let margin = 0.04 * (most - least);
+                Ruler::linear(least - margin, most + margin)
+            }
+            Scale::Window => Ruler::linear(0.0, 1.0),
+            Scale::Logarithmic if most >= least => Ruler::logarithmic(least, most),
+            Scale::Logarithmic => Ruler::logarithmic(1.0, 10.0),
+        }
+    }
+
+    fn linear(least: f64, most: f64) -> Ruler {
+        let rough = (most - least) / 8.0;
+        let magnitude = libm::pow(10.0, libm::floor(libm::log10(rough)));
+        let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * magnitude);
+        let step = steps.into_iter().find(|&step| step >= rough).unwrap_or(magnitude * 10.0);
+        let (first, last) = (libm::ceil(least / step) as i64, libm::floor(most / step) as i64);
+        let named = (first..=last).map(|place| place as f64 * step).collect();
+        Ruler { scale: Scale::Linear, least, most, named, unnamed: Vec::new() }
+    }
+
+    fn logarithmic(least: f64, most: f64) -> Ruler {
+        let (least, most) = (least / 1.25, most * 1.25);
+        let (first, last) = (libm::floor(libm::log10(least)) as i32, libm::ceil(libm::log10(most)) as i32);
+        let multiples = |digits: &[f64]| -> Vec<f64> {
+            let powers = (first..=last).map(|power| libm::pow(10.0, f64::from(power)));
+            let all = powers.flat_map(|power| digits.iter().map(move |digit| digit * power));
+            all.filter(|value| (least..=most).contains(value)).collect()
+        };
+        // As many names as fit: of ones, twos and fives, of powers of ten, or of every second, third … power.
+        let mut named = multiples(&[1.0, 2.0, 5.0]);
+        let mut unnamed = multiples(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+        if named.len() > MOST_NAMED {
+            named = multiples(&[1.0]);
+        }
+        if named.len() > MOST_NAMED {
+            unnamed.clone_from(&named);
+            let every = named.len().div_ceil(MOST_NAMED);
+            named = named.into_iter().rev().step_by(every).collect();
+            named.reverse();
+        }
+        Ruler { scale: Scale::Logarithmic, least, most, named, unnamed }
+    }
+
+    /// Whether a value lies on it.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        has_place(self.scale, value) && (self.least..=self.most).contains(&value)
+    }
+
+    /// Where it begins.
+    pub(super) fn least(&self) -> f64 {
+        self.least
+    }
+
+    /// Where it ends.
+    pub(super) fn most(&self) -> f64 {
+        self.most
+    }
+
+    /// How far along the axis a value is, from 0 to 1.
+    fn part(&self, value: f64) -> f64 {
+        match self.scale {
+            Scale::Linear | Scale::Window => (value - self.least) / (self.most - self.least),
+            Scale::Logarithmic => libm::log(value / self.least) / libm::log(self.most / self.least),
+        }
+    }
+}
+
+/// Whether a value has a place on a scale.
+pub(super) fn has_place(scale: Scale, value: f64) -> bool {
+    match scale {
+        Scale::Linear | Scale::Window => value.is_finite(),
+        Scale::Logarithmic => value.is_finite() && value > 0.0,
+    }
+}
+
+impl Ranged for Ruler {
+    type FormatOption = DefaultFormatting;
+    type ValueType = f64;
+
+    fn map(&self, value: &f64, limit: (i32, i32)) -> i32 {
+        limit.0 + libm::round(self.part(*value) * f64::from(limit.1 - limit.0)) as i32
+    }
+
+    fn key_points<Hint: KeyPointHint>(&self, hint: Hint) -> Vec<f64> {
+        if hint.weight().allow_light_points() { self.unnamed.clone() } else { self.named.clone() }
+    }
+
+    fn range(&self) -> Range<f64> {
+        self.least..self.most
+    }
+}
+
+/// The name of a value on an axis.
+pub(super) fn named(value: f64) -> String {
+    let power = libm::round(libm::log10(value.abs()));
+    if value == 0.0 || (-3.5..5.5).contains(&power) {
+        let text = format!("{value:.4}");
+        return text.trim_end_matches('0').trim_end_matches('.').to_string();
+    }
+    let digits = value / libm::pow(10.0, power);
+    let raised: String = format!("{power:.0}").chars().map(raised).collect();
+    if (digits - 1.0).abs() < 1e-6 { format!("10{raised}") } else { format!("{digits:.0}·10{raised}") }
+}
+
+fn raised(letter: char) -> char {
+    match letter {
+        '-' => '⁻',
+        '0' => '⁰',
+        '1' => '¹',
+        '2' => '²',
+        '3' => '³',
+        digit => char::from_u32('⁰' as u32 + digit as u32 - '0' as u32).unwrap_or(digit),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_linear_axis_begins_at_zero_and_has_round_names() {
+        let ruler = Ruler::new(Scale::Linear, [0.33, 0.5].into_iter());
+        assert_eq!(ruler.least, 0.0);
+        assert!(ruler.holds(0.5) && !ruler.holds(0.7));
+        let texts: Vec<_> = ruler.named.iter().map(|&value| named(value)).collect();
+        assert_eq!(texts, ["0", "0.1", "0.2", "0.3", "0.4", "0.5"]);
+        assert_eq!(Ruler::new(Scale::Window, [9.0, 16.0].into_iter()).named.len(), 8);
+    }
+
+    #[test]
+    fn a_logarithmic_axis_names_what_fits() {
+        let names = |least, most| {
+            let ruler = Ruler::new(Scale::Logarithmic, [least, most].into_iter());
+            ruler.named.iter().map(|&value| named(value)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(3.0, 101.0), ["5", "10", "20", "50", "100"]);
+        assert_eq!(names(1.0, 20_000.0), ["1", "10", "100", "1000", "10000"]);
+        assert_eq!(names(1e-18, 0.1), ["10⁻¹⁶", "10⁻¹³", "10⁻¹⁰", "10⁻⁷", "0.0001", "0.1"]);
+    }
+
+    #[test]
+    fn values_are_in_proportion_and_what_is_not_above_zero_has_no_logarithm() {
+        let ruler = Ruler::new(Scale::Logarithmic, [0.0, 1.0, 100.0].into_iter());
+        assert_eq!(ruler.map(&10.0, (0, 1000)), 500);
+        assert!(!ruler.holds(0.0) && ruler.holds(1.0));
+        let empty = Ruler::new(Scale::Logarithmic, [f64::NAN, -1.0].into_iter());
+        assert_eq!(empty.named.len(), 4);
+        assert_eq!(Ruler::new(Scale::Linear, [4.0].into_iter()).map(&0.0, (0, 1000)), 0);
+    }
+}
