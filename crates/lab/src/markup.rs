@@ -120,8 +120,8 @@ show();
 const SCRIPT_HASH: &str = "sha256-NCJfjg+5sTYNt0o6FIZJ9nKtb642hkZI5a38CBpGsaY=";
 
 /// The colours are those of the drawings.
-const STYLE: &str = r#":root{color-scheme:light dark;--paper:#fff;--ink:#1b1b1f;--dim:#5f5f69;--line:#d2d2d8;--soft:#f4f4f6;
---good:#00734f;--bad:#c40233;--busy:#8a6100;--link:#0b62a4}
+const STYLE: &str = r#":root{color-scheme:light dark;--paper:#fff;--ink:#1b1b1f;--dim:#5f5f69;--line:#d2d2d8;
+--soft:#f4f4f6;--good:#00734f;--bad:#c40233;--busy:#8a6100;--link:#0b62a4}
 @media (prefers-color-scheme:dark){:root{--paper:#16171b;--ink:#ececf0;--dim:#a0a0aa;--line:#3a3b44;--soft:#202127;
 --good:#45d09f;--bad:#ff6b81;--busy:#e6b84a;--link:#6db6f0}}
 *{box-sizing:border-box}

@@ -23,10 +23,10 @@ pub fn html(rulings: &[Ruling]) -> String {
     let mut page = Page::new("What the literature claims, judged");
     let documents: Vec<_> = DOCUMENTS.iter().map(|(letter, title)| format!("{letter}: {title}")).collect();
     page.push(&format!(
-        "<p>Lectures about distributed mutual exclusion and election say the following, in our words. Each sentence was \
-         judged by running the algorithm: by exploring every run where it is about all runs, by simulation where it is \
-         about costs, by arithmetic where it is about numbers. A claim about all n is judged for the n that were run. \
-         No verdict is written by hand.</p>\n<p><strong>{}</strong></p>\n<p class=\"dim\">{}</p>\n",
+        "<p>Lectures about distributed mutual exclusion and election say the following, in our words. Each sentence \
+         was judged by running the algorithm: by exploring every run where it is about all runs, by simulation where \
+         it is about costs, by arithmetic where it is about numbers. A claim about all n is judged for the n that \
+         were run. No verdict is written by hand.</p>\n<p><strong>{}</strong></p>\n<p class=\"dim\">{}</p>\n",
         escape(&summary(rulings)),
         escape(&documents.join("; "))
     ));

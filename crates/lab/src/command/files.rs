@@ -1,4 +1,4 @@
-//! The files that something is written to: diagrams and traces, in the form that their names ask for; figures and pages.
+//! The files that are written: diagrams and traces, in the form that their names ask for; figures; pages.
 
 use std::path::{Path, PathBuf};
 

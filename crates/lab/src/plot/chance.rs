@@ -116,7 +116,7 @@ impl Question {
                 Series { name: "simulated".into(), look: 5, curves: vec![], points },
             ],
             notes: vec![format!(
-                "Points: {trials} runs of the algorithm each, with 95 % intervals; there is none where no run let two in."
+                "Points: {trials} runs of the algorithm each, with 95 % intervals; none where no run let two in."
             )],
             ..Figure::default()
         }

@@ -48,11 +48,11 @@ fn paint(figure: &Figure, svg: &mut String, height: u32) {
     let canvas = SVGBackend::with_string(svg, (WIDTH * FINE, height * FINE)).into_drawing_area();
     let canvas = Painter { canvas };
     canvas.fill();
-    canvas.text(&figure.title, (24, 34), 17, Role::Ink, FontStyle::Bold, HPos::Left);
+    canvas.text(&figure.title, (24, 34), 17, Role::Ink, FontStyle::Bold);
     canvas.chart(figure);
     canvas.legend(figure);
     for (line, note) in figure.notes.iter().rev().enumerate() {
-        canvas.text(note, (24, height as i32 - 12 - 17 * line as i32), 11, Role::Dim, FontStyle::Normal, HPos::Left);
+        canvas.text(note, (24, height as i32 - 12 - 17 * line as i32), 11, Role::Dim, FontStyle::Normal);
     }
     canvas.canvas.present().expect(CANNOT_FAIL);
 }
@@ -71,9 +71,9 @@ impl Painter<'_> {
     }
 
     /// Text at a place in pixels.
-    fn text(&self, text: &str, (x, y): Place, size: u32, role: Role, style: FontStyle, side: HPos) {
+    fn text(&self, text: &str, (x, y): Place, size: u32, role: Role, style: FontStyle) {
         let colour = role.colour();
-        let style = font(size, style).color(&colour).pos(Pos::new(side, VPos::Bottom));
+        let style = font(size, style).color(&colour).pos(Pos::new(HPos::Left, VPos::Bottom));
         self.canvas.draw_text(text, &style, (x * FINE as i32, y * FINE as i32)).expect(CANNOT_FAIL);
     }
 
@@ -119,7 +119,11 @@ impl Painter<'_> {
             .draw()
             .expect(CANNOT_FAIL);
         let area = chart.plotting_area();
-        let place = |x: f64, y: f64| area.map_coordinate(&(x, y));
+        self.contents(figure, &x, &y, &|x, y| area.map_coordinate(&(x, y)));
+    }
+
+    /// Bars, marks, lines and points, at the places of their values.
+    fn contents(&self, figure: &Figure, x: &Ruler, y: &Ruler, place: &dyn Fn(f64, f64) -> Place) {
         for bar in &figure.bars {
             let (from, to) = (place(bar.from, bar.height), place(bar.to, y.least()));
             // A little space between two bars.
@@ -162,7 +166,7 @@ impl Painter<'_> {
         let right = left + 7 * text.chars().count() as i32;
         let corners = [(left * fine, (below - LINE + 1) * fine), (right * fine, below * fine)];
         self.canvas.draw(&Rectangle::new(corners, Role::Paper.colour().filled())).expect(CANNOT_FAIL);
-        self.text(text, (left + 2, below), 12, Role::Ink, FontStyle::Normal, HPos::Left);
+        self.text(text, (left + 2, below), 12, Role::Ink, FontStyle::Normal);
     }
 
     fn interval(&self, low: Place, high: Place, look: usize) {
@@ -217,10 +221,10 @@ impl Painter<'_> {
             if !series.points.is_empty() {
                 self.point(((left + 23) * fine, middle), series.look);
             }
-            self.text(&series.name, (left + 56, y), 13, Role::Ink, FontStyle::Normal, HPos::Left);
+            self.text(&series.name, (left + 56, y), 13, Role::Ink, FontStyle::Normal);
             for formula in &formulas(series) {
                 y += LINE;
-                self.text(formula, (left + 56, y), 11, Role::Dim, FontStyle::Normal, HPos::Left);
+                self.text(formula, (left + 56, y), 11, Role::Dim, FontStyle::Normal);
             }
             y += LINE + 8;
         }
@@ -317,6 +321,16 @@ mod tests {
         }
         assert!(!svg.contains("\"#01"), "{svg}");
         assert_eq!(svg, figure().svg());
+    }
+
+    /// `UPDATE=1` writes the drawing anew; look at it.
+    #[test]
+    fn a_small_figure_is_drawn_as_it_was() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/plots/small.svg");
+        if std::env::var_os("UPDATE").is_some() {
+            std::fs::write(path, figure().svg()).unwrap();
+        }
+        assert!(figure().svg() == std::fs::read_to_string(path).unwrap(), "if that is right, UPDATE=1 writes {path}");
     }
 
     #[test]

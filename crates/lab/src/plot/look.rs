@@ -1,7 +1,7 @@
 //! How series look: shapes, dashes and colours, on paper and on a dark screen.
 //!
-//! `plotters` knows colours but neither classes nor dashes. So each role is drawn in a colour of its own that nobody ever
-//! sees, and [`finish`] puts class, colour and dashes in its place.
+//! `plotters` knows colours but neither classes nor dashes. So each role is drawn in a colour of its own that nobody
+//! ever sees, and [`finish`] puts class, colour and dashes in its place.
 
 use plotters::style::RGBColor;
 

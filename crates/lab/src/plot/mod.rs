@@ -1,7 +1,7 @@
 //! Figures of what was measured, as SVG: for a paper, a page or a slide.
 //!
-//! A [`Figure`] is plain data, made of what the tables show: nothing is measured here. What is published is a line, what
-//! was measured is a point. It is drawn with `plotters`, stands alone, and follows the reader's light or dark
+//! A [`Figure`] is plain data, made of what the tables show: nothing is measured here. What is published is a line,
+//! what was measured is a point. It is drawn with `plotters`, stands alone, and follows the reader's light or dark
 //! background. Series differ in the shape of their points and the dashes of their lines, and only then in colour.
 //!
 //! | module | what it holds |

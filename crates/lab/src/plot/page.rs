@@ -15,9 +15,9 @@ pub fn html(mutex: &[Row], election: &[Row], recovery: &[RecoveryRow], number: f
     let mut page = Page::new("Published costs beside measured ones");
     let documents: Vec<_> = DOCUMENTS.iter().map(|(letter, title)| format!("{letter}: {title}")).collect();
     page.push(&format!(
-        "<p>Every algorithm was run at every size of the group, with messages that take 1 δ each. In the figures, lines \
-         are published and points are measured. In the tables, what is published stands before the arrow and what was \
-         measured behind it, with a star where they differ.</p>\n<p class=\"dim\">{}</p>\n",
+        "<p>Every algorithm was run at every size of the group, with messages that take 1 δ each. In the figures, \
+         lines are published and points are measured. In the tables, what is published stands before the arrow and \
+         what was measured behind it, with a star where they differ.</p>\n<p class=\"dim\">{}</p>\n",
         escape(&documents.join("; "))
     ));
     let recovery_table = recovery_table(recovery, number);
