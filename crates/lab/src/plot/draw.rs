@@ -268,9 +268,12 @@ fn rulers(figure: &Figure) -> (Ruler, Ruler) {
     (x, y)
 }
 
-/// Points that would hide each other are put beside each other, in the order of their series.
+/// Points that would hide each other are put beside each other, in the order of their series; closer together where
+/// they would come near the next ones.
 fn side_by_side(mut points: Vec<(Place, usize)>) -> Vec<(Place, usize)> {
     points.sort_unstable();
+    let gaps = points.windows(2).map(|pair| pair[1].0.0 - pair[0].0.0).filter(|&gap| gap > 0);
+    let narrowest = gaps.min().unwrap_or(i32::MAX / 10);
     let mut groups: Vec<Vec<(Place, usize)>> = Vec::new();
     for point in points {
         let near = |other: &(Place, usize)| other.0.0 == point.0.0 && (other.0.1 - point.0.1).abs() < HALF * 8 / 5;
@@ -281,9 +284,10 @@ fn side_by_side(mut points: Vec<(Place, usize)>) -> Vec<(Place, usize)> {
     }
     for group in &mut groups {
         group.sort_unstable_by_key(|point| point.1);
-        let left = -APART * (group.len() as i32 - 1) / 2;
+        let count = group.len() as i32;
+        let apart = APART.min(narrowest * 9 / 10 / count);
         for (place, point) in group.iter_mut().enumerate() {
-            point.0.0 += left + APART * place as i32;
+            point.0.0 += apart * (2 * place as i32 + 1 - count) / 2;
         }
     }
     groups.concat()
