@@ -11,7 +11,7 @@ use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::trace::{Label, Opinion, Record, What};
 use quorate_lab::application::{ClientPlan, Workload};
-use quorate_lab::diagram::{FILE_COLUMNS, Format, MOST_RECORDS, Mark, Picture, json_lines, shiviz};
+use quorate_lab::diagram::{Clocks, FILE_COLUMNS, Format, MOST_RECORDS, Mark, Part, Picture, View, json_lines, shiviz};
 use quorate_lab::experiment::{Experiment, Spectators};
 use quorate_lab::network::Delay;
 use quorate_lab::simulate::Fault;
@@ -37,8 +37,12 @@ fn contention() -> Experiment {
 }
 
 fn compare(name: &str, picture: &Picture<'_>) {
-    for (ending, format) in [("txt", Format::Text), ("svg", Format::Svg)] {
-        let actual = picture.render(format);
+    compare_view(name, picture, &View::default(), &[("txt", Format::Text), ("svg", Format::Svg)]);
+}
+
+fn compare_view(name: &str, picture: &Picture<'_>, view: &View, formats: &[(&str, Format)]) {
+    for &(ending, format) in formats {
+        let actual = String::from_utf8(picture.render(format, view).unwrap()).unwrap();
         let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/diagrams").join(format!("{name}.{ending}"));
         assert_eq!(Format::of(&path), Ok(format));
         if std::env::var_os("UPDATE").is_some() {
@@ -57,7 +61,10 @@ fn compare(name: &str, picture: &Picture<'_>) {
 fn two_ask_at_almost_the_same_time() {
     let records = records("ricart-agrawala", &contention());
     let title = "ricart-agrawala: p2 and p3 ask at almost the same time".into();
-    compare("ricart-agrawala", &Picture { n: 3, records: &records, title, marks: vec![] });
+    let picture = Picture { n: 3, records: &records, title, marks: vec![] };
+    compare("ricart-agrawala", &picture);
+    let down = View { down: true, clocks: Some(Clocks::Lamport), ..View::default() };
+    compare_view("ricart-agrawala-down", &picture, &down, &[("svg", Format::Svg)]);
 }
 
 #[test]
@@ -92,7 +99,12 @@ fn messages_are_doubled_and_a_process_crashes() {
     let text = "FIFO and \"exactly once\" are assumed: 2 < 3 & so on".into();
     let marks = vec![Mark { at: unexpected.at, process: Some(unexpected.process), text }];
     let title = "lamport: a network that it does not assume".into();
-    compare("lamport-with-faults", &Picture { n: 3, records: &records, title, marks });
+    let picture = Picture { n: 3, records: &records, title, marks };
+    compare("lamport-with-faults", &picture);
+    // Who was paused and who crashed does nothing for a while; what comes before is not forgotten.
+    let part = Part::Times { from: Some(DELTA), to: None };
+    let folded = View { fold: true, clocks: Some(Clocks::Vector), part, ..View::default() };
+    compare_view("lamport-with-faults-folded", &picture, &folded, &[("svg", Format::Svg)]);
 }
 
 /// A run of 100,000 records is drawn and exported in time.
@@ -133,7 +145,7 @@ fn many_processes_are_quick() {
     let picture = Picture { n: 100_000, records: &records, title: "many".into(), marks: vec![] };
     let began = Instant::now();
     for format in [Format::Text, Format::Svg, Format::JsonLines, Format::Shiviz] {
-        assert!(picture.render(format).len() > 10_000);
+        assert!(picture.render(format, &View::default()).unwrap().len() > 10_000);
     }
     assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
@@ -201,12 +213,18 @@ proptest! {
         marks in proptest::collection::vec(mark(), 0..4),
         title in any::<String>(),
         columns in prop_oneof![0..200_usize, Just(usize::MAX)],
+        down in any::<bool>(),
+        clocks in proptest::option::of(prop_oneof![Just(Clocks::Lamport), Just(Clocks::Vector)]),
     ) {
         let picture = Picture { n, records: &records, title, marks };
         picture.text(columns);
-        let svg = picture.svg();
-        if let Err(error) = roxmltree::Document::parse(&svg) {
-            panic!("{error}\n{svg}");
+        for view in [View::default(), View { down, clocks, fold: true, part: Part::Records(1..40), ..View::default() }] {
+            let svg = picture.svg_of(&view);
+            if let Err(error) = roxmltree::Document::parse(&svg) {
+                panic!("{error}\n{svg}");
+            }
+            #[cfg(feature = "command")]
+            assert!(picture.html(&view).ends_with("</html>\n"));
         }
         let events = shiviz(n, &records).lines().count();
         assert!(events >= 2 + 2 * records.len());

@@ -3,38 +3,51 @@
 use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
-use crate::diagram::{Format, Picture};
+use crate::diagram::{Format, Picture, View};
 use crate::plot::Figure;
+
+/// What a diagram can be written as.
+const DRAWN: &str = ".svg, .png, .html or .txt";
 
 /// What to write, and where.
 #[derive(Debug)]
-pub struct Files<'a>(Vec<(&'a Path, Format)>);
+pub struct Files<'a> {
+    files: Vec<(&'a Path, Format)>,
+    view: View,
+}
 
 impl<'a> Files<'a> {
     /// A file for a diagram and one for a trace, whose names say in which form; nothing is written yet.
-    pub fn new(diagram: Option<&'a PathBuf>, trace: Option<&'a PathBuf>) -> Result<Files<'a>, Failure> {
+    pub fn new(diagram: Option<&'a PathBuf>, trace: Option<&'a PathBuf>, view: View) -> Result<Files<'a>, Failure> {
         let mut files = Vec::new();
         for (path, is_diagram) in [(diagram, true), (trace, false)] {
             let Some(path) = path else { continue };
             let format = Format::of(path)?;
             if format.is_diagram() != is_diagram {
                 let (option, endings) =
-                    if is_diagram { ("--diagram", ".svg or .txt") } else { ("--trace", ".jsonl or .shiviz") };
+                    if is_diagram { ("--diagram", DRAWN) } else { ("--trace", ".jsonl or .shiviz") };
                 return Err(Failure::Usage(format!("{option} {}: it writes {endings}", path.display())));
             }
             files.push((path.as_path(), format));
         }
-        Ok(Files(files))
+        if diagram.is_none() && view != View::default() {
+            let why = "--down, --clocks, --fold, --from, --to and --records say how to draw";
+            return Err(Failure::Usage(format!("{why}: name a file with --diagram ({DRAWN})")));
+        }
+        if view.clocks.is_some() && files.iter().any(|(_, format)| *format == Format::Text) {
+            return Err(Failure::Usage("--clocks is for .svg, .png and .html: there is no room in .txt".into()));
+        }
+        Ok(Files { files, view })
     }
 
     /// Whether nothing is to be written.
     pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.files.is_empty()
     }
 
     /// Writes them.
     pub fn write(&self, picture: &Picture<'_>) -> Result<(), Failure> {
-        self.0.iter().try_for_each(|(path, format)| write(path, &picture.render(*format)))
+        self.files.iter().try_for_each(|(path, format)| draw(path, picture, *format, &self.view))
     }
 }
 
@@ -75,7 +88,14 @@ pub fn check_page(path: &Path) -> Result<(), Failure> {
     }
 }
 
+/// Writes a picture into a file.
+pub fn draw(path: &Path, picture: &Picture<'_>, format: Format, view: &View) -> Result<(), Failure> {
+    let content = picture.render(format, view);
+    let content = content.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+    write(path, &content)
+}
+
 /// Writes a file.
-pub fn write(path: &Path, content: &str) -> Result<(), Failure> {
+pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     std::fs::write(path, content).map_err(|error| Failure::File { path: path.display().to_string(), error })
 }

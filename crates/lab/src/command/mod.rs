@@ -19,5 +19,6 @@ pub mod program;
 pub mod replay;
 pub mod scenarios;
 pub mod sim;
+pub mod view;
 
 pub use program::{main, main_election};

@@ -3,6 +3,7 @@
 use std::ops::RangeInclusive;
 
 use crate::application::Workload;
+use crate::diagram::Clocks;
 use crate::exercise::{self, Exercise};
 use crate::explore::LARGEST_GROUP;
 use crate::explore::goal::Goal;
@@ -175,6 +176,25 @@ pub fn time(text: &str) -> Result<Ticks, String> {
     match text.parse::<f64>() {
         Ok(time) if (0.0..=LONGEST).contains(&time) => Ok(from_delta(time)),
         _ => Err(format!("`{text}` is not a time: a number of δ from 0 to {LONGEST}, as in 2.5")),
+    }
+}
+
+/// A logical clock, by name.
+pub fn clocks(text: &str) -> Result<Clocks, String> {
+    match text {
+        "lamport" => Ok(Clocks::Lamport),
+        "vector" => Ok(Clocks::Vector),
+        _ => Err(format!("`{text}` is not a clock: lamport or vector")),
+    }
+}
+
+/// The first and the last of some records, counted from 1.
+pub fn records(text: &str) -> Result<(usize, usize), String> {
+    let wrong = || format!("`{text}` are not records: the first and the last of them, counted from 1, as in 1..200");
+    let (first, last) = text.split_once("..").ok_or_else(wrong)?;
+    match (first.parse(), last.parse()) {
+        (Ok(first), Ok(last)) if 1 <= first && first <= last => Ok((first, last)),
+        _ => Err(wrong()),
     }
 }
 

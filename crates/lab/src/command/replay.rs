@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::failure::{Failure, exit_code};
 use super::files::Files;
 use super::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, styled};
+use super::view;
 use crate::diagram::{Mark, Picture};
 use crate::observer::Verdict;
 use crate::scenario::{Played, Scenario, builtin};
@@ -25,13 +26,17 @@ pub struct Arguments {
     #[arg(value_name = "FILE|NAME")]
     pub scenario: String,
 
-    /// Draw it: .svg or .txt
+    /// Draw it: .svg, .png, .html (a page to step through) or .txt
     #[arg(long, value_name = "FILE")]
     pub diagram: Option<PathBuf>,
 
     /// Write its records: .jsonl, or .shiviz for ShiViz. Each step is one δ, a million ticks, after the one before
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+
+    /// How to draw.
+    #[command(flatten)]
+    pub view: view::ViewArguments,
 }
 
 /// Plays a scenario about an algorithm of the catalogue.
@@ -67,7 +72,7 @@ fn play(
     arguments: &Arguments,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, Failure> {
-    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref())?;
+    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref(), arguments.view.view())?;
     let wrong = |error| Failure::Scenario { name: arguments.scenario.clone(), error };
     let played = scenario.play_subject(subject).map_err(wrong)?;
     files.write(&picture(scenario, &played))?;

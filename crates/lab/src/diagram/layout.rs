@@ -17,9 +17,6 @@ use super::{Mark, Picture, words};
 /// The most records that a picture shows.
 pub const MOST_RECORDS: usize = 2_000;
 
-/// How many of them come before a mark if something has to be left out.
-const BEFORE_A_MARK: usize = 1_500;
-
 /// Up to this many processes, those to whom nothing happens have a line as well.
 pub(super) const MOST_IDLE_LINES: u32 = 64;
 
@@ -128,8 +125,8 @@ pub(super) struct Band {
 }
 
 impl<'a> Layout<'a> {
-    pub(super) fn new(picture: &'a Picture<'_>) -> Layout<'a> {
-        let window = window(picture);
+    /// The layout of these records of the picture.
+    pub(super) fn new(picture: &'a Picture<'_>, window: Range<usize>) -> Layout<'a> {
         let records = &picture.records[window.clone()];
         let lines = lines(picture.n, records);
         let mut states = FxHashMap::default();
@@ -237,18 +234,6 @@ struct Progress {
     told: Vec<usize>,
 }
 
-/// Which records are shown.
-fn window(picture: &Picture<'_>) -> Range<usize> {
-    let count = picture.records.len();
-    if count <= MOST_RECORDS {
-        return 0..count;
-    }
-    let first = picture.marks.iter().min_by_key(|mark| mark.at);
-    let marked = first.and_then(|mark| picture.records.iter().rposition(|record| record.at <= mark.at));
-    let start = marked.map_or(0, |marked| (marked + 1).saturating_sub(BEFORE_A_MARK)).min(count - MOST_RECORDS);
-    start..start + MOST_RECORDS
-}
-
 /// Who has a line.
 fn lines(n: u32, records: &[Record]) -> Vec<Id> {
     let mut lines = BTreeSet::new();
@@ -325,7 +310,7 @@ fn about(what: &What) -> Option<(Pass, Sequence, Option<&Label>)> {
 }
 
 /// Whether this is an input; everything else comes of one.
-fn begins_a_step(what: &What) -> bool {
+pub(super) fn begins_a_step(what: &What) -> bool {
     match what {
         What::Wanted
         | What::Withdrew
@@ -425,6 +410,7 @@ impl State {
 
 #[cfg(test)]
 mod tests {
+    use super::super::view::{Part, window};
     use super::*;
 
     fn record(at: Ticks, process: u32, what: What) -> Record {
@@ -443,6 +429,10 @@ mod tests {
         record(at, process, What::Received { from: Id::new(from), sequence, label: label() })
     }
 
+    fn laid_out<'a>(picture: &'a Picture<'_>) -> Layout<'a> {
+        Layout::new(picture, window(picture, &Part::Usual, MOST_RECORDS))
+    }
+
     fn picture(records: &[Record]) -> Picture<'_> {
         Picture { n: 3, records, title: String::new(), marks: vec![] }
     }
@@ -455,7 +445,7 @@ mod tests {
         let records =
             [sent(0, 1, 2, 1), poked, sent(2, 2, 1, 1), received(3, 2, 1, 1), received(4, 2, 1, 1), heard, lost];
         let picture = picture(&records);
-        let layout = Layout::new(&picture);
+        let layout = laid_out(&picture);
         let fates: Vec<_> = layout.messages.iter().map(|message| (message.sent, &message.fates[..])).collect();
         let (received, heard, lost) = ([Fate::Received(3), Fate::Received(4)], [Fate::Received(5)], [Fate::Lost(6)]);
         assert_eq!(fates, [(Some(0), &received[..]), (Some(1), &heard[..]), (Some(2), &lost[..])]);
@@ -465,7 +455,7 @@ mod tests {
     fn a_message_may_arrive_before_it_was_sent_or_unsent_or_never() {
         let records = [received(0, 2, 1, 1), sent(1, 1, 2, 1), received(2, 2, 9, 5), sent(3, 1, 2, 2)];
         let picture = picture(&records);
-        let layout = Layout::new(&picture);
+        let layout = laid_out(&picture);
         assert_eq!(layout.lines.len(), 4, "p9 is named, and has a line");
         let fates: Vec<_> = layout.messages.iter().map(|message| (message.sent, message.fates.clone())).collect();
         let expected = [(Some(1), vec![Fate::Received(0)]), (Some(3), vec![]), (None, vec![Fate::Received(2)])];
@@ -484,7 +474,7 @@ mod tests {
             received(4, 3, 2, 3),
         ];
         let picture = picture(&records);
-        let layout = Layout::new(&picture);
+        let layout = laid_out(&picture);
         let slots: Vec<_> = layout.events.iter().map(|event| (event.moment, event.slot)).collect();
         // The second message to p3 stands apart from the first, the next input from the step before, and what was sent
         // and received at one time from each other.
@@ -513,7 +503,7 @@ mod tests {
             record(12, 1, What::Paused),
         ];
         let picture = picture(&records);
-        let mut bands = Layout::new(&picture).bands();
+        let mut bands = laid_out(&picture).bands();
         bands.sort_by_key(|band| band.from);
         let bands: Vec<_> = bands.into_iter().map(|band| (band.phase, band.from, band.to)).collect();
         let expected = [
@@ -535,22 +525,22 @@ mod tests {
         let mut records = vec![record(0, 1, What::Wanted)];
         records.extend((1..10_000).map(|at| record(at, 2, What::Healed)));
         let mut picture = picture(&records);
-        assert_eq!(Layout::new(&picture).left_out, (0, 8_000));
+        assert_eq!(laid_out(&picture).left_out, (0, 8_000));
         picture.marks.push(Mark { at: 5_000, process: None, text: String::new() });
-        let layout = Layout::new(&picture);
+        let layout = laid_out(&picture);
         assert_eq!(layout.left_out, (3_501, 4_499));
         assert_eq!(layout.events.len(), MOST_RECORDS);
         assert_eq!(layout.initial, [Phase::Wanting, Phase::Idle, Phase::Idle], "what came before is not forgotten");
         assert_eq!(layout.notes().0.as_deref(), Some("3501 earlier records are not shown"));
         assert_eq!(layout.flags[0].event, Some(1_499));
         picture.marks[0].at = 9_999;
-        assert_eq!(Layout::new(&picture).left_out, (8_000, 0));
+        assert_eq!(laid_out(&picture).left_out, (8_000, 0));
     }
 
     #[test]
     fn many_idle_processes_have_no_line() {
         let records = [record(0, 4_000_000_000, What::Wanted)];
         let picture = Picture { n: u32::MAX, records: &records, title: String::new(), marks: vec![] };
-        assert_eq!(Layout::new(&picture).lines, [Id::new(4_000_000_000)]);
+        assert_eq!(laid_out(&picture).lines, [Id::new(4_000_000_000)]);
     }
 }

@@ -1,16 +1,25 @@
-//! A run as a space-time diagram, for the terminal or as SVG, and as a trace for other tools.
+//! A run as a space-time diagram, for the terminal, as SVG, PNG or a page to step through, and as a trace for other
+//! tools.
 //!
 //! Everything here is made of [`Record`]s alone, so that a simulated run, a counterexample, a replayed scenario and the
-//! trace of real nodes all look the same. One layout serves both drawings: who has a line, which message connects which
-//! two events, and what each process is doing in between.
+//! trace of real nodes all look the same. One layout serves all drawings: who has a line, which message connects which
+//! two events, and what each process is doing in between. PNG and the page are made of the SVG; both are there with the
+//! feature `command`.
 //!
-//! A picture shows at most [`MOST_RECORDS`] records: those that lead to its first mark, or else the first ones. What
-//! was left out is said in the picture. Exports have everything.
+//! A picture shows at most [`MOST_RECORDS`] records, a page [`MOST_STEPPED`]: those that lead to its first mark, or
+//! else the first ones, or the [part](Part) that one asks for. What was left out is said in the picture. Exports have
+//! everything.
 
+mod clocks;
+#[cfg(feature = "command")]
+pub mod html;
 mod layout;
+#[cfg(feature = "command")]
+mod png;
 mod shiviz;
 mod svg;
 mod text;
+mod view;
 mod words;
 
 use std::path::Path;
@@ -19,8 +28,17 @@ use quorate_core::id::Id;
 use quorate_core::process::Ticks;
 use quorate_core::trace::Record;
 
+use layout::Layout;
+use svg::Drawn;
+
 pub use layout::MOST_RECORDS;
+#[cfg(feature = "command")]
+pub use png::TooLarge;
 pub use shiviz::shiviz;
+pub use view::{Clocks, Part, Unit, View};
+
+/// The most records that a page shows, which is stepped through rather than looked at.
+pub const MOST_STEPPED: usize = 10_000;
 
 /// What is to be drawn.
 #[derive(Clone, Debug)]
@@ -56,23 +74,88 @@ impl Picture<'_> {
     /// Labels are on their arrows if there is room for that, else in the margin; where not even the processes fit side
     /// by side, only the words are left.
     pub fn text(&self, columns: usize) -> String {
-        text::draw(self, columns)
+        self.text_of(columns, &Part::Usual)
+    }
+
+    /// The same of a part of the run.
+    pub fn text_of(&self, columns: usize, part: &Part) -> String {
+        let layout = Layout::new(self, view::window(self, part, MOST_RECORDS));
+        text::draw(&layout, &self.title, columns)
     }
 
     /// A drawing that stands alone: one line a process, time running to the right, for light and dark backgrounds.
     pub fn svg(&self) -> String {
-        svg::draw(self)
+        self.svg_of(&View::default())
+    }
+
+    /// The same as one wants to see it.
+    pub fn svg_of(&self, view: &View) -> String {
+        self.drawn(view, MOST_RECORDS, &self.title).1.svg
+    }
+
+    fn drawn(&self, view: &View, most: usize, title: &str) -> (Layout<'_>, Drawn) {
+        let window = view::window(self, &view.part, most);
+        let layout = Layout::new(self, window.clone());
+        let clocks = view.clocks.map(|kind| clocks::readings(self.records, window, kind, &layout.lines));
+        let drawn = svg::draw(&layout, view, clocks.as_deref(), title);
+        (layout, drawn)
+    }
+
+    /// A page that stands alone, on which one steps through the run.
+    #[cfg(feature = "command")]
+    pub fn html(&self, view: &View) -> String {
+        // The page says its title itself.
+        let (layout, drawn) = self.drawn(view, MOST_STEPPED, "");
+        html::page(&layout, &drawn, view, &self.title)
+    }
+
+    /// The drawing as PNG. If that would be too large, less of the run is shown.
+    #[cfg(feature = "command")]
+    pub fn png(&self, view: &View) -> Result<Vec<u8>, TooLarge> {
+        let mut most = MOST_IN_PNG;
+        loop {
+            let (_, drawn) = self.drawn(view, most, &self.title);
+            let (width, height) = drawn.places.size;
+            if width * height <= png::MOST_POINTS || most <= FEWEST_IN_PNG {
+                return png::draw(&drawn.svg, drawn.places.size);
+            }
+            most /= 2;
+        }
     }
 
     /// The content of a file of this format.
-    pub fn render(&self, format: Format) -> String {
-        match format {
-            Format::Text => self.text(FILE_COLUMNS),
-            Format::Svg => self.svg(),
+    pub fn render(&self, format: Format, view: &View) -> Result<Vec<u8>, RenderError> {
+        let text = match format {
+            Format::Text if view.clocks.is_some() => return Err(RenderError::NoClocks),
+            Format::Text => self.text_of(FILE_COLUMNS, &view.part),
+            Format::Svg => self.svg_of(view),
+            #[cfg(feature = "command")]
+            Format::Html => self.html(view),
+            #[cfg(feature = "command")]
+            Format::Png => return Ok(self.png(view)?),
             Format::JsonLines => json_lines(self.records),
             Format::Shiviz => shiviz(self.n, self.records),
-        }
+        };
+        Ok(text.into_bytes())
     }
+}
+
+/// The most records that a PNG shows; and so few that it makes no difference if they were fewer.
+#[cfg(feature = "command")]
+const MOST_IN_PNG: usize = 400;
+#[cfg(feature = "command")]
+const FEWEST_IN_PNG: usize = 10;
+
+/// Why something cannot be drawn as one wants to see it. Nothing was written.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum RenderError {
+    /// There is no room for clocks between characters.
+    #[error("clocks are drawn in .svg, .png and .html, not in .txt")]
+    NoClocks,
+    /// It has too many points.
+    #[cfg(feature = "command")]
+    #[error(transparent)]
+    TooLarge(#[from] TooLarge),
 }
 
 /// One JSON object a line, each a record.
@@ -91,6 +174,12 @@ pub enum Format {
     Text,
     /// A drawing.
     Svg,
+    /// A picture of it.
+    #[cfg(feature = "command")]
+    Png,
+    /// A page to step through it.
+    #[cfg(feature = "command")]
+    Html,
     /// One JSON object a line.
     JsonLines,
     /// A log for ShiViz.
@@ -116,6 +205,9 @@ pub enum FormatError {
     },
 }
 
+#[cfg(feature = "command")]
+const ENDINGS: &str = ".svg, .png, .html or .txt for a diagram, .jsonl (or .json) or .shiviz (or .log) for a trace";
+#[cfg(not(feature = "command"))]
 const ENDINGS: &str = ".svg or .txt for a diagram, .jsonl (or .json) or .shiviz (or .log) for a trace";
 
 impl Format {
@@ -127,6 +219,10 @@ impl Format {
         let ending = ending.to_string_lossy().to_lowercase();
         match &*ending {
             "svg" => Ok(Format::Svg),
+            #[cfg(feature = "command")]
+            "png" => Ok(Format::Png),
+            #[cfg(feature = "command")]
+            "html" | "htm" => Ok(Format::Html),
             "txt" => Ok(Format::Text),
             "json" | "jsonl" => Ok(Format::JsonLines),
             "shiviz" | "log" => Ok(Format::Shiviz),
@@ -138,6 +234,8 @@ impl Format {
     pub fn is_diagram(self) -> bool {
         match self {
             Format::Text | Format::Svg => true,
+            #[cfg(feature = "command")]
+            Format::Png | Format::Html => true,
             Format::JsonLines | Format::Shiviz => false,
         }
     }
@@ -160,8 +258,8 @@ mod tests {
 
     #[test]
     fn another_name_is_refused_with_what_is_possible() {
-        let error = Format::of("run.png").unwrap_err().to_string();
-        assert!(error.starts_with("run.png: nothing can be written as .png; choose .svg or .txt"), "{error}");
+        let error = Format::of("run.gif").unwrap_err().to_string();
+        assert!(error.starts_with("run.gif: nothing can be written as .gif; choose .svg"), "{error}");
         let error = Format::of("runs/run").unwrap_err().to_string();
         assert!(error.starts_with("runs/run: the name must say what to write: .svg"), "{error}");
     }
@@ -177,9 +275,12 @@ mod tests {
         let read: Vec<Record> = lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
         assert_eq!(read, records);
         let picture = Picture { n: 2, records: &records, title: String::new(), marks: vec![] };
-        assert_eq!(picture.render(Format::JsonLines), lines);
-        assert_eq!(picture.render(Format::Shiviz), shiviz(2, &records));
-        assert_eq!(picture.render(Format::Text), picture.text(FILE_COLUMNS));
-        assert_eq!(picture.render(Format::Svg), picture.svg());
+        let render = |format| String::from_utf8(picture.render(format, &View::default()).unwrap()).unwrap();
+        assert_eq!(render(Format::JsonLines), lines);
+        assert_eq!(render(Format::Shiviz), shiviz(2, &records));
+        assert_eq!(render(Format::Text), picture.text(FILE_COLUMNS));
+        assert_eq!(render(Format::Svg), picture.svg());
+        let clocks = View { clocks: Some(Clocks::Lamport), ..View::default() };
+        assert_eq!(picture.render(Format::Text, &clocks), Err(RenderError::NoClocks));
     }
 }

@@ -8,11 +8,12 @@ use std::fmt::Write;
 
 use quorate_core::id::Id;
 use quorate_core::process::Ticks;
-use quorate_core::trace::{Record, Sequence, What};
+use quorate_core::trace::Record;
 use rustc_hash::FxHashMap;
 
+use super::clocks::{Clock, SparseClock, UnderWay};
 use super::layout::MOST_IDLE_LINES;
-use super::words::{ends, visible};
+use super::words::visible;
 use crate::conversation::sentence;
 use crate::time::delta_text;
 
@@ -21,13 +22,11 @@ const EVENT: &str = r"(?<host>\S*) (?<clock>{.*})\n(?<delta>\S*) (?<event>.*)";
 
 /// The log of a run of `n` processes.
 ///
-/// Vector clocks are computed here, from the messages: each record is an event of its process. A message that is
-/// received before it was sent, or was never sent, tells its receiver nothing. ShiViz knows only hosts that have
-/// events, and shows them in the order of the log; so each process begins with an event of its own.
+/// Vector clocks are reckoned from the messages: each record is an event of its process. ShiViz knows only hosts that
+/// have events, and shows them in the order of the log; so each process begins with an event of its own.
 pub fn shiviz(n: u32, records: &[Record]) -> String {
     let mut clocks: FxHashMap<Id, SparseClock> = FxHashMap::default();
-    let mut expected = expected(records);
-    let mut under_way: FxHashMap<Name, SparseClock> = FxHashMap::default();
+    let mut under_way = UnderWay::new(records);
     let mut log = format!("{EVENT}\n\n");
     let begin = records.first().map_or(0, |record| record.at);
     for host in hosts(n, records) {
@@ -37,22 +36,9 @@ pub fn shiviz(n: u32, records: &[Record]) -> String {
     }
     for record in records {
         let clock = clocks.entry(record.process).or_default();
-        if let Some((name, Role::Receipt)) = named(record) {
-            if let Some(known) = under_way.get(&name) {
-                clock.merge(known);
-            }
-            let left = expected.get_mut(&name).expect("every receipt is expected");
-            *left -= 1;
-            if *left == 0 {
-                under_way.remove(&name);
-            }
-        }
+        under_way.arrives(record, clock);
         clock.tick(record.process);
-        if let Some((name, Role::Sending)) = named(record)
-            && expected.get(&name).is_some_and(|&left| left > 0)
-        {
-            under_way.entry(name).or_insert_with(|| clock.clone());
-        }
+        under_way.leaves(record, clock);
         let words = sentence(record.process, &record.what);
         write_event(&mut log, record.at, record.process, &words, clock);
     }
@@ -81,75 +67,9 @@ fn hosts(n: u32, records: &[Record]) -> Vec<Id> {
     hosts
 }
 
-/// A vector clock that knows only of those who are in its past: of many processes most have never heard of most others.
-#[derive(Clone, Default)]
-struct SparseClock(Vec<(Id, u64)>);
-
-impl SparseClock {
-    /// An event of `id`.
-    fn tick(&mut self, id: Id) {
-        match self.0.binary_search_by_key(&id, |&(host, _)| host) {
-            Ok(place) => self.0[place].1 += 1,
-            Err(place) => self.0.insert(place, (id, 1)),
-        }
-    }
-
-    /// Adds everything in the past of `other` to this past.
-    fn merge(&mut self, other: &SparseClock) {
-        let mut merged = Vec::with_capacity(self.0.len().max(other.0.len()));
-        let (mut mine, mut theirs) = (self.0.iter().copied().peekable(), other.0.iter().copied().peekable());
-        loop {
-            let next = match (mine.peek(), theirs.peek()) {
-                (Some(&(one, mine_count)), Some(&(other, their_count))) if one == other => {
-                    theirs.next();
-                    mine.next().map(|_| (one, mine_count.max(their_count)))
-                }
-                (Some((one, _)), Some((other, _))) if one < other => mine.next(),
-                (_, Some(_)) => theirs.next(),
-                (_, None) => mine.next(),
-            };
-            let Some(next) = next else { break };
-            merged.push(next);
-        }
-        self.0 = merged;
-    }
-}
-
-/// The sender, its number for the message, and whether it is the application's.
-type Name = (Id, Sequence, bool);
-
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Role {
-    Sending,
-    Receipt,
-}
-
-fn named(record: &Record) -> Option<(Name, Role)> {
-    let (from, _) = ends(record)?;
-    match record.what {
-        What::Sent { sequence, .. } => Some(((from, sequence, false), Role::Sending)),
-        What::Received { sequence, .. } => Some(((from, sequence, false), Role::Receipt)),
-        What::Poked { sequence, .. } => Some(((from, sequence, true), Role::Sending)),
-        What::Heard { sequence, .. } => Some(((from, sequence, true), Role::Receipt)),
-        _ => None,
-    }
-}
-
-/// How often each message will be received: a clock is kept only as long as it is needed.
-fn expected(records: &[Record]) -> FxHashMap<Name, usize> {
-    let receipts = records.iter().filter_map(|record| match named(record) {
-        Some((name, Role::Receipt)) => Some(name),
-        Some((_, Role::Sending)) | None => None,
-    });
-    receipts.fold(FxHashMap::default(), |mut expected, name| {
-        *expected.entry(name).or_insert(0) += 1;
-        expected
-    })
-}
-
 #[cfg(test)]
 mod tests {
-    use quorate_core::trace::Label;
+    use quorate_core::trace::{Label, Sequence, What};
 
     use super::*;
 

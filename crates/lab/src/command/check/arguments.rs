@@ -7,7 +7,7 @@ use quorate_core::catalog::Entry;
 use quorate_core::id::Id;
 use quorate_core::setting::{Options, Timing};
 
-use crate::command::parse;
+use crate::command::{parse, view};
 use crate::explore::Exploration;
 use crate::explore::goal::Goal;
 use crate::network::Order;
@@ -150,7 +150,8 @@ pub struct Arguments {
           value_parser = parse::gigabytes)]
     pub memory: f64,
 
-    /// Draw the run that breaks the first property that is violated: .svg or .txt
+    /// Draw the run that breaks the first property that is violated: .svg, .png, .html (a page to
+    /// step through) or .txt
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub diagram: Option<PathBuf>,
 
@@ -161,6 +162,10 @@ pub struct Arguments {
     /// Write it as a scenario, which `replay` runs again
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub scenario: Option<PathBuf>,
+
+    /// How to draw.
+    #[command(flatten)]
+    pub view: view::ViewArguments,
 }
 
 impl Arguments {

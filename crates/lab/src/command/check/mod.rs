@@ -22,7 +22,7 @@ pub use arguments::Arguments;
 
 /// Explores an algorithm and prints what was found.
 pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref())?;
+    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref(), arguments.view.view())?;
     let findings = {
         let mut spinner = terminal.spinner();
         let mut tell = |progress: Progress| spinner.set(progress.states, &in_words(progress));
@@ -48,7 +48,7 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
             if let Some(path) = &arguments.scenario {
                 let scenario = Scenario::of_counterexample(&arguments.exploration(), subject.entry(), goal, found)
                     .map_err(|error| Failure::Scenario { name: path.display().to_string(), error })?;
-                write(path, &scenario.to_string())?;
+                write(path, scenario.to_string())?;
             }
         }
         None if files.is_empty() && arguments.scenario.is_none() => {}

@@ -9,7 +9,7 @@ use quorate_core::process::Ticks;
 use quorate_core::setting::Recovering;
 
 use crate::application::{ClientPlan, Workload};
-use crate::command::parse;
+use crate::command::{parse, view};
 use crate::experiment::Experiment;
 use crate::network::{Delay, Order, Partition};
 use crate::recovery::Beside;
@@ -190,7 +190,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = parse::time)]
     pub until: Option<Ticks>,
 
-    /// Draw the run: .svg or .txt
+    /// Draw the run: .svg, .png, .html (a page to step through) or .txt
     #[arg(long, value_name = "FILE")]
     pub diagram: Option<PathBuf>,
 
@@ -201,6 +201,10 @@ pub struct Arguments {
     /// Write every record as a line of JSON into a file, times in millionths of δ; or, as .shiviz, for ShiViz
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
+
+    /// How to draw.
+    #[command(flatten)]
+    pub view: view::ViewArguments,
 }
 
 impl Arguments {

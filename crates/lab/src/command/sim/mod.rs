@@ -36,7 +36,7 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     let experiment = arguments.experiment();
     let log = arguments.trace.as_ref().filter(|path| Format::of(path) == Ok(Format::Shiviz));
     let lines = arguments.trace.as_deref().filter(|_| log.is_none());
-    let files = Files::new(arguments.diagram.as_ref(), log)?;
+    let files = Files::new(arguments.diagram.as_ref(), log, arguments.view.view())?;
     let folder = arguments.plot.as_deref().map(Folder::new).transpose()?;
     let mut trace = lines.map(Trace::create).transpose()?;
     let mut kept = Vec::new();

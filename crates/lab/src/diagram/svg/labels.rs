@@ -8,7 +8,7 @@ const HALF: f64 = 7.0;
 const CELL: f64 = 400.0;
 
 /// Where the paper begins.
-const EDGE: f64 = 4.0;
+pub(super) const EDGE: f64 = 4.0;
 /// What a crossed arrow counts, as an overlap.
 const ARROW: f64 = 60.0;
 
@@ -27,6 +27,10 @@ pub(super) fn bold_width(text: &str) -> f64 {
 pub(super) struct Labels {
     /// How far they reach.
     pub(super) right: f64,
+    /// Whether time runs downwards.
+    down: bool,
+    /// Where the room for labels begins, from the left.
+    edge: f64,
     lines: Vec<Bar>,
     /// By their place along the time axis.
     cells: BTreeMap<i64, Vec<Bar>>,
@@ -55,27 +59,51 @@ impl Bar {
 }
 
 impl Labels {
-    /// A line that labels are not to lie on.
-    pub(super) fn keep_free(&mut self, left: f64, right: f64, y: f64, half: f64) {
-        self.lines.push(Bar { left, right, y, half });
+    /// Nothing yet, on a drawing in which time runs downwards or to the right, with room for labels from `edge` on.
+    pub(super) fn new(down: bool, edge: f64) -> Labels {
+        Labels { down, edge, ..Labels::default() }
+    }
+
+    /// A line of this half width that labels are not to lie on, from where to where along the time axis.
+    pub(super) fn keep_free(&mut self, begin: f64, end: f64, across: f64, half: f64) {
+        self.lines.push(if self.down {
+            Bar { left: across - half, right: across + half, y: (begin + end) / 2.0, half: (end - begin) / 2.0 }
+        } else {
+            Bar { left: begin, right: end, y: across, half }
+        });
+    }
+
+    /// The cells that something touches, by its place along the time axis.
+    fn cells(&self, (x, to_x): (f64, f64), (y, to_y): (f64, f64)) -> std::ops::RangeInclusive<i64> {
+        if self.down { cell(y.min(to_y))..=cell(y.max(to_y)) } else { cell(x.min(to_x))..=cell(x.max(to_x)) }
+    }
+
+    fn cells_of(&self, bar: &Bar) -> std::ops::RangeInclusive<i64> {
+        self.cells((bar.left, bar.right), (bar.y - bar.half, bar.y + bar.half))
     }
 
     /// An arrow that labels of points are not to lie on.
     pub(super) fn keep_visible(&mut self, begin: (f64, f64), end: (f64, f64)) {
-        for cell in cell(begin.0.min(end.0))..=cell(begin.0.max(end.0)) {
+        for cell in self.cells((begin.0, end.0), (begin.1, end.1)) {
             self.arrows.entry(cell).or_default().push((begin, end));
         }
     }
 
     /// The middle of a label for an arrow: on it, and as near to its middle as possible.
-    pub(super) fn along(&mut self, begin: (f64, f64), end: (f64, f64), width: f64) -> (f64, f64) {
+    pub(super) fn on_arrow(&mut self, begin: (f64, f64), end: (f64, f64), width: f64) -> (f64, f64) {
         const PLACES: [f64; 13] = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.2, 0.8, 0.15, 0.85, 0.1, 0.9];
         let places = PLACES.map(|part| (begin.0 + part * (end.0 - begin.0), begin.1 + part * (end.1 - begin.1)));
         self.take(&places, width, false)
     }
 
-    /// The middle of a label for a point on a line: above or below.
+    /// The middle of a label for a point on a line: above or below, or right or left where time runs downwards.
     pub(super) fn beside(&mut self, (x, y): (f64, f64), clearance: f64, width: f64) -> (f64, f64) {
+        if self.down {
+            let away = clearance + width / 2.0 + 4.0;
+            let places =
+                [0.0, -1.0, 1.0, 2.0].map(|row| [(x + away, y + row * 2.0 * HALF), (x - away, y + row * 2.0 * HALF)]);
+            return self.take(places.as_flattened(), width, true);
+        }
         let away = clearance + HALF + 2.0;
         let right = width / 2.0 - 4.0;
         let places = [1.0, 2.0, 3.0].map(|row| {
@@ -103,7 +131,7 @@ impl Labels {
         }
         let taken = bar(&best.1);
         self.right = self.right.max(taken.right);
-        for cell in cell(taken.left)..=cell(taken.right) {
+        for cell in self.cells_of(&taken) {
             self.cells.entry(cell).or_default().push(taken);
         }
         best.1
@@ -111,15 +139,15 @@ impl Labels {
 
     /// How many arrows run through.
     fn crossed(&self, bar: &Bar) -> usize {
-        let arrows = (cell(bar.left)..=cell(bar.right)).filter_map(|cell| self.arrows.get(&cell)).flatten();
+        let arrows = self.cells_of(bar).filter_map(|cell| self.arrows.get(&cell)).flatten();
         arrows.filter(|arrow| bar.is_crossed(arrow)).count()
     }
 
     fn taken(&self, bar: &Bar) -> f64 {
         // Lines are at equal distances and in order, but there are few of them: most pictures have less than ten.
         let lines: f64 = self.lines.iter().map(|line| bar.overlap(line)).sum();
-        let near = (cell(bar.left)..=cell(bar.right)).filter_map(|cell| self.cells.get(&cell)).flatten();
-        let outside = (EDGE - bar.left).max(0.0) * 2.0 * bar.half;
+        let near = self.cells_of(bar).filter_map(|cell| self.cells.get(&cell)).flatten();
+        let outside = (self.edge - bar.left).max(0.0) * 2.0 * bar.half;
         outside + lines + near.map(|other| 2.0 * bar.overlap(other)).sum::<f64>()
     }
 }
@@ -156,24 +184,24 @@ mod tests {
 
     #[test]
     fn a_label_is_in_the_middle_of_its_arrow_if_nothing_is_there() {
-        let mut labels = Labels::default();
-        assert_eq!(labels.along((0.0, 0.0), (100.0, 100.0), width("one")), (50.0, 50.0));
-        let second = labels.along((0.0, 0.0), (100.0, 100.0), width("two"));
+        let mut labels = Labels::new(false, EDGE);
+        assert_eq!(labels.on_arrow((0.0, 0.0), (100.0, 100.0), width("one")), (50.0, 50.0));
+        let second = labels.on_arrow((0.0, 0.0), (100.0, 100.0), width("two"));
         assert_ne!(second, (50.0, 50.0), "the middle is taken");
         assert!((second.1 - 50.0).abs() >= 2.0 * HALF || (second.0 - 50.0).abs() >= width("two"));
     }
 
     #[test]
     fn a_label_keeps_off_lines() {
-        let mut labels = Labels::default();
+        let mut labels = Labels::new(false, EDGE);
         labels.keep_free(0.0, 100.0, 50.0, 9.0);
-        let (_, y) = labels.along((50.0, 0.0), (50.0, 100.0), width("word"));
+        let (_, y) = labels.on_arrow((50.0, 0.0), (50.0, 100.0), width("word"));
         assert!((y - 50.0).abs() >= HALF + 9.0);
     }
 
     #[test]
     fn the_label_of_a_point_keeps_off_arrows() {
-        let mut labels = Labels::default();
+        let mut labels = Labels::new(false, EDGE);
         labels.keep_visible((50.0, 50.0), (150.0, 0.0));
         let (_, y) = labels.beside((50.0, 50.0), 8.0, width("word"));
         assert!(y > 50.0, "the arrow goes up, so the label goes down");
@@ -181,7 +209,7 @@ mod tests {
 
     #[test]
     fn a_label_stays_on_the_paper() {
-        let mut labels = Labels::default();
+        let mut labels = Labels::new(false, EDGE);
         let (x, _) = labels.beside((10.0, 50.0), 8.0, 100.0);
         assert!(x >= 50.0);
         labels.keep_visible((10.0, 50.0), (500.0, 20.0));
@@ -192,8 +220,20 @@ mod tests {
     }
 
     #[test]
+    fn where_time_runs_downwards_a_label_is_at_the_side() {
+        let mut labels = Labels::new(true, 50.0);
+        labels.keep_free(0.0, 1_000.0, 100.0, 9.0);
+        let (x, y) = labels.beside((100.0, 50.0), 8.0, 30.0);
+        assert_eq!((x > 120.0, y), (true, 50.0));
+        let (x, y) = labels.beside((100.0, 50.0), 8.0, 30.0);
+        assert_eq!((x < 80.0, y), (true, 50.0), "the right is taken");
+        let (x, _) = labels.beside((100.0, 50.0), 8.0, 80.0);
+        assert!(x > 100.0, "there is no room to the left");
+    }
+
+    #[test]
     fn where_everything_is_taken_a_label_is_still_somewhere() {
-        let mut labels = Labels::default();
+        let mut labels = Labels::new(false, EDGE);
         for _ in 0..100 {
             let (x, y) = labels.beside((50.0, 50.0), 8.0, width("word"));
             assert!(x.is_finite() && y.is_finite());

@@ -1,26 +1,40 @@
 //! How things look: colours that colour-blind people can tell apart, dashes and textures for those who see none.
 
-pub(super) use crate::markup::escape;
+use crate::diagram::view::View;
+pub(in crate::diagram) use crate::markup::escape;
 
 /// The style sheet, and the textures that it uses.
 ///
 /// Colours are written out twice, for paper and for a dark screen: not every program that shows SVG knows variables.
-pub(super) fn style() -> String {
-    let paper = coloured(|(_, paper, _)| paper);
-    let screen = coloured(|(_, _, screen)| screen);
-    format!(
-        "<style>\n{SHAPES}{paper}@media (prefers-color-scheme:dark){{\n{screen}}}\n</style>\n<defs>{TEXTURES}</defs>"
-    )
+pub(super) fn style(view: &View) -> String {
+    format!("<style>{}</style>\n<defs>{TEXTURES}</defs>", style_sheet(view))
+}
+
+/// The style sheet alone, to the letter.
+pub(in crate::diagram) fn style_sheet(view: &View) -> String {
+    let (shapes, rules) = if has_more(view) {
+        (format!("{SHAPES}{MORE_SHAPES}"), format!("{RULES}{MORE_RULES}"))
+    } else {
+        (SHAPES.into(), RULES.into())
+    };
+    let paper = coloured(&rules, |(_, paper, _)| paper);
+    let screen = coloured(&rules, |(_, _, screen)| screen);
+    format!("\n{shapes}{paper}@media (prefers-color-scheme:dark){{\n{screen}}}\n")
+}
+
+/// Whether it shows what most drawings do not.
+fn has_more(view: &View) -> bool {
+    view.down || view.clocks.is_some()
 }
 
 type Colour = (&'static str, &'static str, &'static str);
 
-fn coloured(choose: impl Fn(Colour) -> &'static str) -> String {
-    COLOURS.iter().fold(RULES.to_string(), |rules, &colour| rules.replace(colour.0, choose(colour)))
+fn coloured(rules: &str, choose: impl Fn(Colour) -> &'static str) -> String {
+    COLOURS.iter().fold(rules.to_string(), |rules, &colour| rules.replace(colour.0, choose(colour)))
 }
 
 /// What each colour is on paper and on a dark screen. Those of messages are Okabe and Ito's, darkened and lightened.
-const COLOURS: [Colour; 13] = [
+pub(in crate::diagram) const COLOURS: [Colour; 13] = [
     ("$paper", "#fff", "#16171b"),
     ("$ink", "#1b1b1f", "#ececf0"),
     ("$dim", "#5f5f69", "#a0a0aa"),
@@ -90,6 +104,13 @@ text.flagged{fill:$onalarm}
 .arrow.k5{stroke:$k5}.dot.k5,.head.k5,text.k5{fill:$k5}
 ";
 
+const MORE_SHAPES: &str = r"text.top{text-anchor:middle}
+text.clock{font-size:11px;text-anchor:middle;paint-order:stroke;stroke-width:4px;stroke-linejoin:round}
+";
+
+const MORE_RULES: &str = "text.clock{fill:$k3;stroke:$paper}
+";
+
 const TEXTURES: &str = r#"
 <pattern id="hatch" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">
 <path class="busy" d="M1.5 0V6" stroke-width="3"/></pattern>
@@ -109,6 +130,9 @@ mod tests {
 
     #[test]
     fn every_colour_is_known() {
-        assert!(!style().contains('$'));
+        let clocks = Some(crate::diagram::view::Clocks::Lamport);
+        for view in [View::default(), View { down: true, clocks, ..View::default() }] {
+            assert!(!style(&view).contains('$'));
+        }
     }
 }

@@ -11,7 +11,6 @@ use std::fmt::Write;
 use quorate_core::trace::What;
 
 use self::row::{Item, Part, Row, is_long, receiver};
-use super::Picture;
 use super::layout::{Event, Fate, Layout, Message, Phase};
 use super::words::{brief, shown, visible};
 use crate::conversation::sentence;
@@ -23,12 +22,11 @@ const MARGIN: usize = 30;
 /// No chart is wider than this, whatever the terminal.
 const WIDEST: usize = 400;
 
-pub(super) fn draw(picture: &Picture<'_>, columns: usize) -> String {
-    let layout = Layout::new(picture);
-    let chart = Chart::new(&layout, columns.min(WIDEST));
+pub(super) fn draw(layout: &Layout<'_>, title: &str, columns: usize) -> String {
+    let chart = Chart::new(layout, columns.min(WIDEST));
     let mut text = String::new();
-    if !picture.title.is_empty() {
-        text.extend(picture.title.chars().map(visible));
+    if !title.is_empty() {
+        text.extend(title.chars().map(visible));
         text += "\n\n";
     }
     let (before, after) = layout.notes();
@@ -457,7 +455,7 @@ mod tests {
     use quorate_core::id::Id;
     use quorate_core::trace::{Label, Record};
 
-    use super::super::Mark;
+    use super::super::{Mark, Picture};
     use super::*;
 
     fn record(at: u64, process: u32, what: What) -> Record {

@@ -1,0 +1,50 @@
+//! How a run is drawn: the arguments that all commands share that draw one.
+
+use clap::Args;
+use quorate_core::process::Ticks;
+
+use super::parse;
+use crate::diagram::{Clocks, Part, Unit, View};
+
+/// How to draw.
+#[derive(Args, Clone, Debug, Default)]
+pub struct ViewArguments {
+    /// Draw time running downwards
+    #[arg(long, help_heading = "Diagram")]
+    pub down: bool,
+
+    /// Write at each step what a logical clock shows there
+    #[arg(long, help_heading = "Diagram", value_name = "lamport|vector", value_parser = parse::clocks)]
+    pub clocks: Option<Clocks>,
+
+    /// Cut out long stretches in which nothing happens; the cut says how long
+    #[arg(long, help_heading = "Diagram")]
+    pub fold: bool,
+
+    /// Draw from this time on
+    #[arg(long, help_heading = "Diagram", value_name = "TIME", allow_negative_numbers = true,
+          value_parser = parse::time)]
+    pub from: Option<Ticks>,
+
+    /// Draw up to this time
+    #[arg(long, help_heading = "Diagram", value_name = "TIME", allow_negative_numbers = true,
+          value_parser = parse::time)]
+    pub to: Option<Ticks>,
+
+    /// Draw these records, counted from 1
+    #[arg(long, help_heading = "Diagram", value_name = "FIRST..LAST", value_parser = parse::records,
+          conflicts_with_all = ["from", "to"])]
+    pub records: Option<(usize, usize)>,
+}
+
+impl ViewArguments {
+    /// What they ask for.
+    pub fn view(&self) -> View {
+        let part = match (self.records, self.from, self.to) {
+            (Some((first, last)), ..) => Part::Records(first - 1..last),
+            (None, None, None) => Part::Usual,
+            (None, from, to) => Part::Times { from, to },
+        };
+        View { down: self.down, clocks: self.clocks, fold: self.fold, part, unit: Unit::Delta }
+    }
+}

@@ -1,0 +1,388 @@
+// A run that can be stepped through, on a drawing that Rust has made.
+//
+// mountViewer(root, run) takes an element with a `.q-stage` and, in it, a `.q-sheet` with the drawing; everything else
+// it makes itself, as text and never as markup. `run` says where things are on the drawing and what happens at each
+// step (diagram/html/mod.rs writes it). It gives { show(step), step(), destroy() }.
+//
+// While one scrubs, nothing of the drawing changes: a line, a veil and a few strokes move above it.
+
+const PHASES = {
+  idle: "idle", wanting: "waits to enter", inside: "inside", candidate: "in an election", leading: "leader",
+  paused: "paused", "paused-inside": "paused inside", crashed: "crashed",
+};
+const PACE_MS = 900;
+const KEYS = [
+  ["→  ←", "one step on, one step back"],
+  ["Shift →  ←", "to the next or previous entry, leader, crash or mark"],
+  ["Space", "play, pause"],
+  ["Home  End", "the beginning, the end"],
+  ["+  −  0", "larger, smaller, as it was"],
+  ["click", "on a message or an event: go there"],
+  ["?", "this help"],
+];
+
+export function mountViewer(root, run) {
+  const viewer = new Viewer(root, run);
+  viewer.begin();
+  return { show: (step) => viewer.show(step), step: () => viewer.now, destroy: () => viewer.destroy() };
+}
+
+class Viewer {
+  constructor(root, run) {
+    this.root = root;
+    this.run = run;
+    this.now = -1;
+    this.zoom = 1;
+    this.timer = 0;
+    this.aborter = new AbortController();
+    this.stage = root.querySelector(".q-stage");
+    this.sheet = root.querySelector(".q-sheet");
+    this.drawing = this.sheet.querySelector("svg");
+    root.classList.toggle("q-down", run.down);
+    // What each process is doing from which step on, and which arrows belong to a step.
+    this.changes = run.lines.map((line) => [[-1, line[2], ""]]);
+    for (const [step, line, phase, note] of run.changes) this.changes[line].push([step, phase, note]);
+    this.arrowsOf = new Map();
+    run.arrows.forEach((arrow, index) => {
+      for (const step of new Set([arrow[4], arrow[5]])) {
+        if (step < 0) continue;
+        if (!this.arrowsOf.has(step)) this.arrowsOf.set(step, []);
+        this.arrowsOf.get(step).push(index);
+      }
+    });
+    this.marks = new Map();
+    for (const [step, text] of run.marks) this.marks.set(step, [...(this.marks.get(step) ?? []), text]);
+    this.notable = run.steps.map((step, index) => (step[4] || this.marks.has(index) ? index : -1)).filter((at) => at >= 0);
+  }
+
+  begin() {
+    this.makeOverlay();
+    this.makeBar();
+    this.makePanels();
+    this.makeHelp();
+    this.listen();
+    this.scale(this.usualZoom());
+    const wanted = /^#step=(\d+)$/.exec(location.hash);
+    this.show(wanted ? Number(wanted[1]) - 1 : 0);
+  }
+
+  destroy() {
+    this.pause();
+    this.aborter.abort();
+    for (const made of [this.glass, this.mark, this.names, this.bar, this.panels, this.help]) made.remove();
+  }
+
+  // What is made.
+
+  makeOverlay() {
+    this.glass = make("div", "q-glass", this.sheet);
+    this.veil = make("div", "q-veil", this.glass);
+    this.line = make("div", "q-now", this.glass);
+    this.mark = make("div", "q-mark", this.sheet);
+    this.marked = this.mark.appendChild(document.createElementNS("http://www.w3.org/2000/svg", "svg"));
+    this.names = make("div", "q-names");
+    this.stage.prepend(this.names);
+    this.tags = this.run.lines.map(([name]) => make("b", "", this.names, name));
+  }
+
+  makeBar() {
+    const bar = (this.bar = make("div", "q-bar", this.root));
+    bar.setAttribute("role", "toolbar");
+    bar.setAttribute("aria-label", "Steps");
+    this.first = button(bar, "|◀", "To the beginning", () => this.go(0));
+    this.back = button(bar, "◀", "One step back", () => this.go(this.now - 1));
+    this.playing = button(bar, "Play", "Play or pause", () => this.toggle());
+    this.playing.classList.add("q-main");
+    this.on = button(bar, "▶", "One step on", () => this.go(this.now + 1));
+    this.last = button(bar, "▶|", "To the end", () => this.go(this.run.steps.length - 1));
+    this.slider = make("input", "", bar);
+    Object.assign(this.slider, { type: "range", min: 0, max: Math.max(0, this.run.steps.length - 1), value: 0 });
+    this.slider.setAttribute("aria-label", "Step");
+    this.time = make("output", "q-time", bar);
+    this.pace = make("select", "q-select", bar);
+    this.pace.setAttribute("aria-label", "Pace");
+    for (const pace of [0.5, 1, 2, 4, 10]) {
+      const choice = make("option", "", this.pace, `${pace}×`);
+      choice.value = pace;
+      choice.selected = pace === 1;
+    }
+    button(bar, "−", "Smaller", () => this.scale(this.zoom / 1.25));
+    button(bar, "+", "Larger", () => this.scale(this.zoom * 1.25));
+    button(bar, "?", "Keys", () => this.help.showModal());
+  }
+
+  makePanels() {
+    this.panels = make("div", "q-panels", this.root);
+    this.said = make("section", "q-said", this.panels);
+    make("h2", "", this.said, "What happens");
+    this.words = make("ul", "q-lines", this.said);
+    this.words.setAttribute("aria-live", "polite");
+    const states = make("section", "", this.panels);
+    make("h2", "", states, "What each process is doing");
+    const cards = make("ul", this.run.lines.length > 12 ? "q-cards q-many" : "q-cards", states);
+    this.cards = this.run.lines.map(([name]) => {
+      const card = make("li", "q-card", cards);
+      make("b", "", card, name);
+      return { card, phase: make("span", "", card), note: make("small", "", card) };
+    });
+  }
+
+  makeHelp() {
+    this.help = make("dialog", "q-help", this.root);
+    this.help.setAttribute("aria-label", "Keys");
+    const list = make("dl", "", this.help);
+    for (const [key, meaning] of KEYS) {
+      make("dt", "", list, key);
+      make("dd", "", list, meaning);
+    }
+    button(this.help, "Close", "Close", () => this.help.close());
+  }
+
+  listen() {
+    const signal = this.aborter.signal;
+    this.slider.addEventListener("input", () => this.go(Number(this.slider.value)), { signal });
+    this.sheet.addEventListener("click", (event) => this.click(event), { signal });
+    this.stage.addEventListener("scroll", () => this.scrolled(), { signal, passive: true });
+    document.addEventListener("keydown", (event) => this.key(event), { signal });
+    addEventListener("hashchange", () => {
+      const wanted = /^#step=(\d+)$/.exec(location.hash);
+      if (wanted) this.show(Number(wanted[1]) - 1);
+    }, { signal });
+  }
+
+  // What one does.
+
+  key(event) {
+    if (event.ctrlKey || event.metaKey || event.altKey || this.help.open) return;
+    if (event.target.closest?.("input, select, textarea, [contenteditable]")) return;
+    const onButton = event.target.closest?.("button, a, summary");
+    if (onButton && (event.key === " " || event.key === "Enter")) return;
+    const forward = event.key === "ArrowRight" || event.key === "ArrowDown";
+    switch (event.key) {
+      case "ArrowRight": case "ArrowLeft": case "ArrowDown": case "ArrowUp":
+        this.go(event.shiftKey ? this.nextNotable(forward) : this.now + (forward ? 1 : -1));
+        break;
+      case " ": this.toggle(); break;
+      case "Home": this.go(0); break;
+      case "End": this.go(this.run.steps.length - 1); break;
+      case "+": case "=": this.scale(this.zoom * 1.25); break;
+      case "-": case "−": this.scale(this.zoom / 1.25); break;
+      case "0": this.scale(this.usualZoom()); break;
+      case "?": this.help.showModal(); break;
+      default: return;
+    }
+    event.preventDefault();
+  }
+
+  click(event) {
+    const box = this.sheet.getBoundingClientRect();
+    const [x, y] = [(event.clientX - box.left) / this.zoom, (event.clientY - box.top) / this.zoom];
+    const { steps, arrows, down } = this.run;
+    let [best, chosen] = [14, -1];
+    steps.forEach(([along, line], index) => {
+      const across = this.run.lines[line][1];
+      const distance = down ? Math.hypot(x - across, y - along) : Math.hypot(x - along, y - across);
+      if (distance < best) [best, chosen] = [distance, index];
+    });
+    if (chosen < 0) {
+      best = 9;
+      for (const arrow of arrows) {
+        const distance = fromSegment(x, y, arrow);
+        if (distance >= best) continue;
+        best = distance;
+        // Its sending first; a second click goes on to its end.
+        chosen = arrow[4] >= 0 && arrow[4] !== this.now ? arrow[4] : arrow[5] >= 0 ? arrow[5] : arrow[4];
+      }
+    }
+    if (chosen < 0) chosen = this.stepAt(down ? y : x);
+    this.go(chosen);
+  }
+
+  // Going somewhere by hand ends playing.
+  go(step) {
+    this.pause();
+    this.show(step);
+  }
+
+  toggle() {
+    if (this.timer) return this.pause();
+    if (this.now >= this.run.steps.length - 1) this.show(0);
+    this.playing.textContent = "Pause";
+    const next = () => {
+      this.show(this.now + 1);
+      if (this.now >= this.run.steps.length - 1) return this.pause();
+      this.timer = setTimeout(next, PACE_MS / Number(this.pace.value));
+    };
+    this.timer = setTimeout(next, PACE_MS / Number(this.pace.value) / 2);
+  }
+
+  pause() {
+    clearTimeout(this.timer);
+    this.timer = 0;
+    this.playing.textContent = "Play";
+  }
+
+  nextNotable(forward) {
+    const found = forward ? this.notable.find((at) => at > this.now) : this.notable.findLast((at) => at < this.now);
+    return found ?? (forward ? this.run.steps.length - 1 : 0);
+  }
+
+  // The last step that is not after this place on the axis.
+  stepAt(place) {
+    let [low, high] = [0, this.run.steps.length];
+    while (low < high) {
+      const middle = (low + high) >> 1;
+      if (this.run.steps[middle][5] <= place + 1) low = middle + 1;
+      else high = middle;
+    }
+    return low - 1;
+  }
+
+  // What one sees.
+
+  show(step) {
+    const last = this.run.steps.length - 1;
+    this.now = Math.max(0, Math.min(last, step));
+    if (last < 0) return this.showStates();
+    this.slider.value = this.now;
+    const at = this.run.steps[this.now][2];
+    this.slider.setAttribute("aria-valuetext", `step ${this.now + 1}, time ${at}`);
+    this.time.textContent = `${this.now + 1}/${last + 1} · ${at} ${this.run.unit}`;
+    this.back.disabled = this.first.disabled = this.now === 0;
+    this.on.disabled = this.last.disabled = this.now === last;
+    this.showWords();
+    this.showStates();
+    this.showPlace();
+    this.follow();
+    clearTimeout(this.remembering);
+    this.remembering = setTimeout(() => history.replaceState(null, "", `#step=${this.now + 1}`), 400);
+  }
+
+  showWords() {
+    const [, , , words] = this.run.steps[this.now];
+    const lines = words.map((text) => item(text, /[A-Z]{4}/.test(text) ? "q-strong" : ""));
+    const marks = (this.marks.get(this.now) ?? []).map((text) => item(text, "q-alarm"));
+    this.words.replaceChildren(...marks, ...lines);
+  }
+
+  showStates() {
+    const acting = this.run.steps[this.now]?.[1];
+    this.cards.forEach(({ card, phase, note }, line) => {
+      const [, state, more] = latest(this.changes[line], this.now);
+      if (card.dataset.phase !== state) {
+        card.dataset.phase = this.tags[line].dataset.phase = state;
+        phase.textContent = PHASES[state] ?? state;
+      }
+      if (note.textContent !== more) note.textContent = more;
+      card.classList.toggle("q-acts", line === acting);
+    });
+  }
+
+  showPlace() {
+    const { steps, down, lines } = this.run;
+    const zoom = this.zoom;
+    const [along, line, , , , present] = steps[this.now];
+    const move = (place) => (down ? `translateY(${place * zoom}px)` : `translateX(${place * zoom}px)`);
+    this.veil.style.transform = move(present + 6);
+    this.line.style.transform = move(present - 1);
+    const parts = (this.arrowsOf.get(this.now) ?? []).map((index) => {
+      const [x, y, toX, toY] = this.run.arrows[index].map((place) => place * zoom);
+      return shape("path", { d: `M${x} ${y}L${toX} ${toY}` });
+    });
+    const [x, y] = down ? [lines[line][1], along] : [along, lines[line][1]];
+    parts.push(shape("circle", { cx: x * zoom, cy: y * zoom, r: 9 }));
+    this.marked.replaceChildren(...parts);
+  }
+
+  // Keeps the present moment in sight.
+  follow() {
+    const { steps, lines, down } = this.run;
+    const place = steps[this.now][5] * this.zoom;
+    const line = lines[steps[this.now][1]][1] * this.zoom;
+    const [along, across] = down ? ["Top", "Left"] : ["Left", "Top"];
+    const keep = (side, length, at, from, to, goal) => {
+      const begin = this.stage[`scroll${side}`];
+      if (at < begin + from * length || at > begin + to * length) this.stage[`scroll${side}`] = at - goal * length;
+    };
+    const [long, wide] = [this.stage[down ? "clientHeight" : "clientWidth"], this.stage[down ? "clientWidth" : "clientHeight"]];
+    keep(along, long, place, 0.12, 0.8, 0.4);
+    keep(across, wide, line, 0.08, 0.92, 0.5);
+  }
+
+  usualZoom() {
+    const [width, height] = this.run.size;
+    const room = this.run.down ? this.stage.clientWidth / width : (0.66 * innerHeight) / height;
+    return Math.max(0.55, Math.min(1, room));
+  }
+
+  scale(zoom) {
+    const { size, axis, across, down, lines } = this.run;
+    this.zoom = Math.max(0.1, Math.min(4, zoom));
+    const [width, height] = size.map((length) => `${length * this.zoom}px`);
+    for (const element of [this.sheet, this.drawing]) Object.assign(element.style, { width, height });
+    // The legend is not part of the run, and does not pale.
+    const below = `${(down ? axis[1] : across[1]) * this.zoom}px`;
+    for (const element of [this.glass, this.veil]) Object.assign(element.style, { width, height: below });
+    Object.assign(this.line.style, down ? { width, height: "2px" } : { width: "2px", height });
+    this.tags.forEach((tag, line) => {
+      const place = `${lines[line][1] * this.zoom}px`;
+      Object.assign(tag.style, down ? { left: place, top: "4px", transform: "translateX(-50%)" }
+        : { top: place, left: "4px", transform: "translateY(-50%)" });
+    });
+    if (this.now >= 0 && this.run.steps.length) {
+      this.showPlace();
+      this.follow();
+    }
+    this.scrolled();
+  }
+
+  scrolled() {
+    const away = this.run.down ? this.stage.scrollTop : this.stage.scrollLeft;
+    this.root.classList.toggle("q-scrolled", away > this.run.axis[0] * this.zoom * 0.6);
+  }
+}
+
+function make(tag, classes, parent, text) {
+  const element = document.createElement(tag);
+  if (classes) element.className = classes;
+  if (text !== undefined) element.textContent = text;
+  parent?.append(element);
+  return element;
+}
+
+function button(parent, text, label, act) {
+  const element = make("button", "q-button", parent, text);
+  element.type = "button";
+  element.title = label;
+  element.setAttribute("aria-label", label);
+  element.addEventListener("click", act);
+  return element;
+}
+
+function item(text, classes) {
+  return make("li", classes, null, text);
+}
+
+function shape(tag, attributes) {
+  const element = document.createElementNS("http://www.w3.org/2000/svg", tag);
+  for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
+  return element;
+}
+
+// The last change that is not after this step.
+function latest(changes, step) {
+  let [low, high] = [0, changes.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    if (changes[middle][0] <= step) low = middle + 1;
+    else high = middle;
+  }
+  return changes[low - 1];
+}
+
+function fromSegment(x, y, [beginX, beginY, endX, endY]) {
+  const [dx, dy] = [endX - beginX, endY - beginY];
+  const part = ((x - beginX) * dx + (y - beginY) * dy) / (dx * dx + dy * dy || 1);
+  const nearest = Math.max(0, Math.min(1, part));
+  return Math.hypot(x - beginX - nearest * dx, y - beginY - nearest * dy);
+}

@@ -1,0 +1,79 @@
+//! What explains a drawing: samples of what occurs in it, and what was left out.
+
+use std::fmt::Write;
+
+use super::labels::width;
+use super::style::escape;
+use super::{Drawing, KINDS, class};
+use crate::diagram::layout::Phase;
+use crate::diagram::view::Clocks;
+
+impl Drawing<'_> {
+    /// The legend below the drawing, as wide as the paper, and where it ends.
+    pub(super) fn legend(&self, entries: Vec<(String, String)>, full: f64, bottom: f64) -> (String, f64) {
+        let (mut x, mut y) = (24.0, bottom + 26.0);
+        let mut legend = String::new();
+        for (sample, words) in entries {
+            let length = 44.0 + width(&words) + 26.0;
+            if x + length > full && x > 24.0 {
+                (x, y) = (24.0, y + 22.0);
+            }
+            let _ = writeln!(legend, r#"<g transform="translate({x:.1} {y:.1})">{sample}"#);
+            let _ = writeln!(legend, r#"<text class="legend" x="42" y="4">{}</text></g>"#, escape(&words));
+            x += length;
+        }
+        let (before, after) = self.layout.notes();
+        for note in before.into_iter().chain(after) {
+            y += 24.0;
+            let _ = writeln!(legend, r#"<text class="legend" x="24" y="{y:.1}">{}.</text>"#, escape(&note));
+        }
+        (legend, y + 22.0)
+    }
+
+    /// Samples of what occurs, and what each means.
+    pub(super) fn legend_entries(&mut self) -> Vec<(String, String)> {
+        let mut entries = Vec::new();
+        self.phases.sort_unstable();
+        self.phases.dedup();
+        for &phase in &self.phases {
+            let class = class(phase);
+            let sample = match phase {
+                Phase::Crashed => format!(r#"<path class="{class}" d="M0 0h34"/>"#),
+                Phase::Inside | Phase::PausedInside | Phase::Leading => {
+                    format!(r#"<rect class="{class}" y="-8" width="34" height="16"/>"#)
+                }
+                _ => format!(r#"<rect class="{class}" y="-4" width="34" height="8"/>"#),
+            };
+            entries.push((sample, phase.meaning().to_string()));
+        }
+        let arrow = |look: &str| {
+            format!(r#"<path class="arrow {look}" d="M0 0H34"/><path class="head {look}" d="M36 0l-11 -4.5v9Z"/>"#)
+        };
+        let mut kinds: Vec<_> = self.kinds.iter().map(|(kind, &order)| (order, kind)).collect();
+        kinds.sort_unstable();
+        entries.extend(kinds.into_iter().map(|(order, kind)| (arrow(&format!("k{}", order % KINDS)), kind.clone())));
+        if self.has_application_messages {
+            entries.push((arrow("application"), "between applications".into()));
+        }
+        if self.has_lost {
+            let sample = r#"<path class="arrow k0" d="M0 0H26"/><path class="cross" d="M21 -5l10 10m0 -10l-10 10"/>"#;
+            entries.push((sample.into(), "lost".into()));
+        }
+        if self.has_under_way {
+            let sample = r#"<path class="arrow k0 fading" d="M0 0H34"/>"#;
+            entries.push((sample.into(), "other end not in the picture".into()));
+        }
+        if !self.folds.is_empty() {
+            let sample = r#"<path class="line" d="M0 0H13M21 0H34"/><path class="tick" d="M9 10l8 -20m0 20l8 -20"/>"#;
+            entries.push((sample.into(), "nothing happens for so long".into()));
+        }
+        if let Some(clocks) = self.view.clocks {
+            let (sample, words) = match clocks {
+                Clocks::Lamport => ("7", "Lamport clock"),
+                Clocks::Vector => ("(2,1)", "vector clock"),
+            };
+            entries.push((format!(r#"<text class="clock" x="16" y="4">{sample}</text>"#), words.into()));
+        }
+        entries
+    }
+}
