@@ -9,7 +9,7 @@ use quorate_core::mutex::voting_set::SetsKind;
 use quorate_lab::command::output::Form;
 use quorate_lab::command::parse::ComparedSizes;
 use quorate_lab::command::program::{EXIT_CODES, WIDTH};
-use quorate_lab::command::{check, parse, replay, scenarios, sim};
+use quorate_lab::command::{check, parse, replay, scenarios, sim, view};
 use quorate_lab::exercise::Exercise;
 
 use crate::command::service::backup::{Backup, Restore};
@@ -53,6 +53,8 @@ pub(crate) enum Command {
     Compare(Compare),
     /// Judge the traces of real nodes by the same properties as the laboratory's runs
     Judge(Judge),
+    /// Draw a trace: as a picture, or as a page to step through
+    Diagram(Diagram),
     /// The catalogue: assumptions, promises, costs, options, papers
     Algorithms(Algorithms),
     /// Who asks whom in algorithms that vote, and whether the published conditions hold
@@ -222,6 +224,28 @@ pub(crate) struct Judge {
     /// five times as long as the nodes tolerate silence
     #[arg(long, value_name = "DURATION", value_parser = parse::duration)]
     pub(crate) patience: Option<u64>,
+}
+
+/// Draw a trace: as a picture, or as a page to step through.
+///
+/// Give one trace of the laboratory, or the traces of all nodes of a group, which are put together as `judge` does, with
+/// what is broken marked; times of nodes are in seconds. A long run is shown in part, and the picture says so.
+#[derive(Args, Debug)]
+pub(crate) struct Diagram {
+    /// What `sim --trace` or nodes have written
+    #[arg(required = true)]
+    pub(crate) file: Vec<PathBuf>,
+
+    /// Where to draw: .svg, .png, .html (a page to step through) or .txt
+    #[arg(long, short, value_name = "FILE")]
+    pub(crate) output: PathBuf,
+
+    /// Of nodes that were asked for several resources, which to draw
+    #[arg(long, value_name = "NAME")]
+    pub(crate) resource: Option<String>,
+
+    #[command(flatten)]
+    pub(crate) view: view::ViewArguments,
 }
 
 /// Majority voting's chance of letting two in when coordinators forget their votes.

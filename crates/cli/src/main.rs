@@ -32,6 +32,7 @@ fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
         Command::Scenarios(arguments) => scenarios::run(&arguments, terminal),
         Command::Compare(compare) => command::compare::run(&compare, terminal),
         Command::Judge(judge) => command::judge::run(&judge, terminal),
+        Command::Diagram(diagram) => command::diagram::run(&diagram, terminal),
         Command::Algorithms(algorithms) => command::algorithms::run(&algorithms, terminal),
         Command::VotingSets(sets) => command::voting_sets::run(&sets, terminal),
         Command::Violation(violation) => command::violation::run(&violation, terminal),

@@ -4,6 +4,7 @@ pub(crate) mod algorithms;
 pub(crate) mod claims;
 pub(crate) mod compare;
 pub(crate) mod definitions;
+pub(crate) mod diagram;
 pub(crate) mod exercise;
 pub(crate) mod judge;
 pub(crate) mod service;

@@ -1,0 +1,130 @@
+//! `quorate diagram`: a trace as a picture, the laboratory's or that of real nodes.
+
+use std::collections::BTreeSet;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use quorate_core::trace::Record;
+use quorate_lab::command::failure::Failure;
+use quorate_lab::command::files;
+use quorate_lab::command::output::Terminal;
+use quorate_lab::diagram::{Format, Mark, Picture, Unit, View};
+use quorate_lab::judge::{Finding, Life, judge, merge, read};
+
+use crate::arguments::Diagram;
+
+/// So many resources are named when one has to be chosen.
+const MOST_NAMED: usize = 10;
+
+pub(crate) fn run(arguments: &Diagram, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    let path = &arguments.output;
+    let format = Format::of(path)?;
+    if !format.is_diagram() {
+        return Err(Failure::Usage(format!("-o {}: it draws .svg, .png, .html or .txt", path.display())));
+    }
+    let run = load(arguments)?;
+    let picture = Picture { n: run.n, records: &run.records, title: run.title, marks: run.marks };
+    let view = View { unit: run.unit, ..arguments.view.view() };
+    files::draw(path, &picture, format, &view)?;
+    terminal.remark(&format!("{} records, drawn in {}", run.records.len(), path.display()));
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A run to draw.
+struct Run {
+    n: u32,
+    records: Vec<Record>,
+    title: String,
+    marks: Vec<Mark>,
+    unit: Unit,
+}
+
+fn load(arguments: &Diagram) -> Result<Run, Failure> {
+    let mut lives = Vec::new();
+    for path in &arguments.file {
+        let name = path.display().to_string();
+        let bytes = std::fs::read(path).map_err(|error| Failure::Reading { path: name.clone(), error })?;
+        if is_of_the_laboratory(&bytes) {
+            return of_the_laboratory(arguments, path, &bytes);
+        }
+        lives.extend(read(&name, &bytes).map_err(|error| Failure::Usage(error.to_string()))?);
+    }
+    of_nodes(arguments, lives)
+}
+
+fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
+    (1..).zip(bytes.split(|&byte| byte == b'\n')).filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace))
+}
+
+/// Whether a trace begins with a record; those of nodes begin with who writes them.
+fn is_of_the_laboratory(bytes: &[u8]) -> bool {
+    lines(bytes).next().is_some_and(|(_, line)| serde_json::from_slice::<Record>(line).is_ok())
+}
+
+fn of_the_laboratory(arguments: &Diagram, path: &PathBuf, bytes: &[u8]) -> Result<Run, Failure> {
+    let name = path.display();
+    if arguments.file.len() > 1 {
+        let why = "it is the laboratory's, and has a whole run: draw it alone";
+        return Err(Failure::Usage(format!("{name}: {why}")));
+    }
+    if arguments.resource.is_some() {
+        return Err(Failure::Usage(format!("{name}: it is the laboratory's, which has no --resource to choose")));
+    }
+    let records = lines(bytes).map(|(line, bytes)| {
+        serde_json::from_slice::<Record>(bytes)
+            .map_err(|error| Failure::Usage(format!("{name}, line {line}: this is no record: {error}")))
+    });
+    let records = records.collect::<Result<Vec<_>, _>>()?;
+    let n = records.iter().map(|record| record.process.number()).max().unwrap_or(0);
+    let title = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
+    Ok(Run { n, records, title, marks: Vec::new(), unit: Unit::Delta })
+}
+
+/// What nodes wrote, put in order by their vector clocks, with what is broken.
+fn of_nodes(arguments: &Diagram, lives: Vec<Life>) -> Result<Run, Failure> {
+    let refuse = |error: quorate_lab::judge::TraceError| Failure::Usage(error.to_string());
+    let judgement = judge(lives.clone(), None).map_err(refuse)?;
+    let names: BTreeSet<&str> = judgement.resources.iter().map(|resource| &*resource.name).collect();
+    let chosen = choose(arguments.resource.as_deref(), &names)?;
+    let tolerance = judgement.header.tolerance;
+    let merged = merge(lives, tolerance.saturating_mul(5)).map_err(refuse)?;
+    let begin = merged.events.iter().map(|event| event.record.at).min().unwrap_or(0);
+    let is_shown = |resource: Option<&str>| resource.is_none_or(|name| Some(name) == chosen);
+    let shown = merged.events.into_iter().filter(|event| is_shown(event.resource.as_deref()));
+    let records = shown.map(|event| Record { at: event.record.at - begin, ..event.record }).collect();
+    let marks = judgement.resources.iter().filter(|resource| Some(&*resource.name) == chosen).flat_map(|resource| {
+        resource.findings.iter().filter_map(|(_, finding)| match finding {
+            Finding::Violated { at, why } => {
+                Some(Mark { at: at.saturating_sub(begin), process: None, text: why.clone() })
+            }
+            Finding::Held | Finding::Undecided { .. } => None,
+        })
+    });
+    let about = chosen.map(|name| format!(", {name:?}")).unwrap_or_default();
+    Ok(Run {
+        n: judgement.header.n,
+        records,
+        title: format!("{}, {} nodes{about}", judgement.entry.name, judgement.header.n),
+        marks: marks.collect(),
+        unit: Unit::Seconds,
+    })
+}
+
+/// The resource to draw. A process can hold one and wait for another, which one line cannot show.
+fn choose<'a>(wanted: Option<&'a str>, names: &BTreeSet<&'a str>) -> Result<Option<&'a str>, Failure> {
+    let known = || {
+        let shown: Vec<String> = names.iter().take(MOST_NAMED).map(|name| format!("{name:?}")).collect();
+        let more =
+            if names.len() > MOST_NAMED { format!(" and {} more", names.len() - MOST_NAMED) } else { String::new() };
+        format!("{}{more}", shown.join(", "))
+    };
+    match wanted {
+        Some(name) if names.contains(name) => Ok(Some(name)),
+        Some(name) => Err(Failure::Usage(format!("--resource {name:?}: the traces are about {}", known()))),
+        None if names.len() > 1 => Err(Failure::Usage(format!(
+            "the traces are about several resources: choose one by --resource: {}",
+            known()
+        ))),
+        None => Ok(names.first().copied()),
+    }
+}
