@@ -169,6 +169,32 @@ fn a_file_that_cannot_be_written_leaves_the_verdict_printed() {
     }
 }
 
+/// A run is drawn in every form, at once or from its trace, and the traces of nodes are drawn too.
+#[test]
+fn runs_and_traces_are_drawn() {
+    let directory = std::env::temp_dir().join(format!("quorate-diagram-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
+    let path = |name: &str| directory.join(name).to_str().unwrap().to_string();
+    let (page, trace) = (path("run.html"), path("run.jsonl"));
+    stdout(&["sim", "bully", "-n", "4", "--diagram", &page, "--trace", &trace, "--down", "--clocks", "lamport"]);
+    let page = std::fs::read_to_string(page).unwrap();
+    assert!(page.contains("<title>bully, seed 1</title>") && page.contains("Lamport clock"));
+    for (name, begin) in
+        [("a.svg", &b"<svg"[..]), ("a.png", b"\x89PNG"), ("a.html", b"<!doctype html>"), ("a.txt", b"run")]
+    {
+        stdout(&["diagram", &trace, "-o", &path(name), "--to", "2"]);
+        assert!(std::fs::read(path(name)).unwrap().starts_with(begin), "{name}");
+    }
+    assert!(std::fs::read_to_string(path("a.svg")).unwrap().contains("later records are not shown"));
+    // Three real nodes wrote these.
+    let nodes = [1, 2, 3].map(|id| format!("{}/tests/traces/{id}.trace", env!("CARGO_MANIFEST_DIR")));
+    let [first, second, third] = nodes.each_ref().map(String::as_str);
+    stdout(&["diagram", first, second, third, "-o", &path("nodes.svg"), "--clocks", "vector"]);
+    let nodes = std::fs::read_to_string(path("nodes.svg")).unwrap();
+    assert!(nodes.contains("ricart-agrawala, 3 nodes, &quot;printer&quot;") && nodes.contains("time in s →"));
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
 /// What a check finds is kept as a scenario, which replays to the same verdict; and what it does not find is a failure.
 #[test]
 fn a_counterexample_is_kept_and_played_again() {
@@ -233,6 +259,11 @@ fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
         (&["sim", "central", "--starter", "1"], "--starter", "central is for mutual exclusion"),
         (&["replay", "no-such-thing"], "no-such-thing", "quorate scenarios"),
         (&["replay", "central-queue", "--diagram", "picture.gif"], "picture.gif", ".svg"),
+        (&["replay", "central-queue", "--diagram", "picture.txt", "--clocks", "vector"], "--clocks", ".html"),
+        (&["replay", "central-queue", "--down"], "--down", "--diagram"),
+        (&["sim", "central", "--diagram", "x.svg", "--records", "5..2"], "5..2", "counted from 1"),
+        (&["diagram", "/dev/null", "-o", "run.jsonl"], "run.jsonl", ".html"),
+        (&["diagram", "/dev/null", "-o", "run.svg"], "nothing", "no trace"),
         (&["scenarios", "no-such-thing"], "no-such-thing", "central-queue"),
         (&["simulate"], "simulate", "sim"),
     ] {

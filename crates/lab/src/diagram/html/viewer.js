@@ -52,7 +52,8 @@ class Viewer {
     });
     this.marks = new Map();
     for (const [step, text] of run.marks) this.marks.set(step, [...(this.marks.get(step) ?? []), text]);
-    this.notable = run.steps.map((step, index) => (step[4] || this.marks.has(index) ? index : -1)).filter((at) => at >= 0);
+    const isNotable = (index) => run.steps[index][4] || this.marks.has(index);
+    this.notable = [...run.steps.keys()].filter(isNotable);
   }
 
   begin() {
@@ -304,7 +305,8 @@ class Viewer {
       const begin = this.stage[`scroll${side}`];
       if (at < begin + from * length || at > begin + to * length) this.stage[`scroll${side}`] = at - goal * length;
     };
-    const [long, wide] = [this.stage[down ? "clientHeight" : "clientWidth"], this.stage[down ? "clientWidth" : "clientHeight"]];
+    const { clientWidth, clientHeight } = this.stage;
+    const [long, wide] = down ? [clientHeight, clientWidth] : [clientWidth, clientHeight];
     keep(along, long, place, 0.12, 0.8, 0.4);
     keep(across, wide, line, 0.08, 0.92, 0.5);
   }

@@ -237,7 +237,7 @@ impl<'a> Drawing<'a> {
     fn cuts(&mut self) {
         for &index in &self.folds {
             let [before, after] = [&self.layout.moments[index - 1], &self.layout.moments[index]];
-            let middle = self.moments[index] - self.spacing.least_gap / 2.0;
+            let middle = self.moments[index] - self.spacing.least_gap;
             let time = after.at.saturating_sub(before.at);
             // To a tenth: who wants to know exactly reads the times at both sides.
             let time = self.view.unit.text((time + DELTA / 20) / (DELTA / 10) * (DELTA / 10));
