@@ -126,7 +126,7 @@ pub(super) struct Band {
 
 impl<'a> Layout<'a> {
     /// The layout of these records of the picture.
-    pub(super) fn new(picture: &'a Picture<'_>, window: Range<usize>) -> Layout<'a> {
+    pub(super) fn new(picture: &'a Picture<'_>, window: &Range<usize>) -> Layout<'a> {
         let records = &picture.records[window.clone()];
         let lines = lines(picture.n, records);
         let mut states = FxHashMap::default();
@@ -430,7 +430,7 @@ mod tests {
     }
 
     fn laid_out<'a>(picture: &'a Picture<'_>) -> Layout<'a> {
-        Layout::new(picture, window(picture, &Part::Usual, MOST_RECORDS))
+        Layout::new(picture, &window(picture, &Part::Usual, MOST_RECORDS))
     }
 
     fn picture(records: &[Record]) -> Picture<'_> {

@@ -79,7 +79,7 @@ impl Picture<'_> {
 
     /// The same of a part of the run.
     pub fn text_of(&self, columns: usize, part: &Part) -> String {
-        let layout = Layout::new(self, view::window(self, part, MOST_RECORDS));
+        let layout = Layout::new(self, &view::window(self, part, MOST_RECORDS));
         text::draw(&layout, &self.title, columns)
     }
 
@@ -95,8 +95,8 @@ impl Picture<'_> {
 
     fn drawn(&self, view: &View, most: usize, title: &str) -> (Layout<'_>, Drawn) {
         let window = view::window(self, &view.part, most);
-        let layout = Layout::new(self, window.clone());
-        let clocks = view.clocks.map(|kind| clocks::readings(self.records, window, kind, &layout.lines));
+        let layout = Layout::new(self, &window);
+        let clocks = view.clocks.map(|kind| clocks::readings(self.records, &window, kind, &layout.lines));
         let drawn = svg::draw(&layout, view, clocks.as_deref(), title);
         (layout, drawn)
     }
