@@ -62,7 +62,6 @@ pub(super) struct Drawn {
 
 /// Where things are on a drawing.
 #[derive(Default)]
-#[cfg_attr(not(feature = "command"), expect(dead_code, reason = "only pictures made of the drawing ask"))]
 pub(super) struct Places {
     pub(super) size: Place,
     /// From where to where the lines of the processes run, along the time axis.
