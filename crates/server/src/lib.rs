@@ -16,3 +16,4 @@ pub mod raft;
 pub mod service;
 mod switches;
 pub mod telemetry;
+mod web;

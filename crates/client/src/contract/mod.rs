@@ -4,12 +4,14 @@
 //! `"500ms"`) or as a number of milliseconds. A field that is not known is refused, so that a misspelt one is not
 //! silently ignored.
 
+mod looking;
 mod problem;
 mod span;
 pub mod stream;
 
 use serde::{Deserialize, Serialize};
 
+pub use looking::{Figures, Happening, History, Listing, RoleKind, Whoami};
 pub use problem::{Problem, ProblemKind};
 pub use span::Span;
 
@@ -31,6 +33,8 @@ pub const LONGEST_VALUE: usize = 64 * 1024;
 pub const LONGEST_BODY: usize = 256 * 1024;
 /// There are at most so many permits of one lock.
 pub const MOST_PERMITS: u32 = 1_000_000;
+/// So many are listed at once, at most.
+pub const MOST_LISTED: u64 = 1000;
 /// Where a node listens unless it is told otherwise.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:7420";
 
@@ -60,9 +64,15 @@ pub struct Session {
     pub label: String,
     /// When it was opened, in milliseconds since 1970, by the leader's calendar.
     pub since_ms: u64,
-    /// How long it has left, in milliseconds; told of a session that is asked for by its number.
+    /// How long it has left, in milliseconds; not told if the leader cannot be asked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_ms: Option<u64>,
+    /// How many locks and elections it holds.
+    #[serde(default)]
+    pub holds: u64,
+    /// How many it waits for.
+    #[serde(default)]
+    pub awaits: u64,
 }
 
 /// A session was renewed.
@@ -332,6 +342,12 @@ pub struct Status {
     /// How the nodes agree.
     #[serde(default)]
     pub engine: EngineKind,
+    /// How busy it is.
+    #[serde(default)]
+    pub figures: Figures,
+    /// Why it takes no part, if it does not: what to do about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trouble: Option<String>,
     /// How the nodes take turns, with the peer engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Turns>,
@@ -403,6 +419,9 @@ pub struct Member {
     pub address: String,
     /// Whether it votes, or still learns.
     pub votes: bool,
+    /// How many entries of the log it lacks, as the leader knows: only the leader tells, of all others.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lag: Option<u64>,
 }
 
 /// Adds a member.

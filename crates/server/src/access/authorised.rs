@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use axum::http::HeaderMap;
 
-use super::{Access, Caller, Deed, Denial, Role};
+use super::{Access, Caller, Deed, Denial, Role, Token};
 use crate::engine::{Applied, Engine};
 use crate::machine::{Acquire, Departure, Fence, Name, SessionId};
 use crate::service::{NewSession, Opened, Service, ServiceError};
@@ -67,6 +67,11 @@ impl<E: Engine> Authorised<E> {
             Some(token) => format!("{by} (token of {})", token.name),
         };
         self.service.force(name, by, deadline).await
+    }
+
+    /// Whose token the caller has, and what it is for; nothing if nobody is asked.
+    pub fn token(&self) -> Result<Option<Arc<Token>>, ServiceError> {
+        Ok(self.caller.may(Deed::Come)?)
     }
 
     /// Whether the caller may ask for this.

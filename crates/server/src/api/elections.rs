@@ -7,7 +7,8 @@ use quorate_client::contract::{
 };
 
 use super::body::Body;
-use super::locks::{Asker, Wanted, listed, obtain, take_away};
+use super::listing::Part;
+use super::locks::{Asker, Wanted, obtain, take_away};
 use super::path::Path;
 use super::{Api, Failure, election_name, session_id, soon};
 use crate::engine::Engine;
@@ -65,11 +66,11 @@ pub(super) async fn force<E: Engine>(
     take_away(&api, election_name(name)?, body).await
 }
 
-pub(super) async fn list<E: Engine>(api: Api<E>) -> Result<Json<Elections>, Failure> {
+pub(super) async fn list<E: Engine>(api: Api<E>, part: Part) -> Result<Json<Elections>, Failure> {
     let service = api.service.reader()?;
     service.catch_up(soon()).await?;
     Ok(Json(service.look(|machine| {
-        let (names, total) = listed(machine, Kind::Election);
+        let (names, total) = part.names(machine, Kind::Election);
         let elections = names.iter().map(|name| shown(machine, name)).collect();
         Elections { elections, total, here_only: machine.is_by_turns() }
     })))

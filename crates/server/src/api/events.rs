@@ -109,7 +109,7 @@ fn sent(occurrence: &Occurrence) -> Sent {
 }
 
 /// An event in the words of the API.
-fn described(event: &Event) -> (&'static str, Value) {
+pub(super) fn described(event: &Event) -> (&'static str, Value) {
     match event {
         Event::Opened { session, ttl_ms } => {
             ("session-opened", json!({ "session": session.to_string(), "ttl_ms": ttl_ms }))

@@ -11,6 +11,7 @@ use quorate_client::contract::{
 use tokio::runtime::Handle;
 
 use super::body::Body;
+use super::listing::Part;
 use super::path::Path;
 use super::{
     Api, Failure, calendar_ms, checked_delay, checked_label, checked_mode, checked_ttl, checked_words, end_of,
@@ -19,11 +20,10 @@ use super::{
 use crate::access::Authorised;
 use crate::engine::Engine;
 use crate::machine::view::LockView;
-use crate::machine::{Acquire, Fence, Kind, Machine, Mode, Name, Refusal, SessionId};
+use crate::machine::{Acquire, Fence, Kind, Mode, Name, Refusal, SessionId};
 use crate::service::{NewSession, Service, ServiceError};
 
-/// So many locks are listed, and so many waiters of each.
-const MOST_LISTED: usize = 1000;
+/// So many waiters of each lock are listed.
 const MOST_WAITERS: usize = 100;
 
 /// Who asks: a session of its own, or one that is opened for this alone.
@@ -204,18 +204,12 @@ pub(super) async fn show<E: Engine>(api: Api<E>, Path(name): Path<String>) -> Re
     Ok(Json(look_at(service, &name)))
 }
 
-pub(super) async fn list<E: Engine>(api: Api<E>) -> Result<Json<Locks>, Failure> {
+pub(super) async fn list<E: Engine>(api: Api<E>, part: Part) -> Result<Json<Locks>, Failure> {
     let service = api.service.reader()?;
     service.catch_up(soon()).await?;
-    let (names, total) = service.look(|machine| listed(machine, Kind::Lock));
+    let (names, total) = service.look(|machine| part.names(machine, Kind::Lock));
     let locks = names.iter().map(|name| look_at(service, name)).collect();
     Ok(Json(Locks { locks, total, here_only: !service.knows_all() }))
-}
-
-/// The names of the first locks or elections, and how many there are.
-pub(super) fn listed(machine: &Machine, kind: Kind) -> (Vec<Name>, u64) {
-    let names = machine.names().filter(|name| name.kind == kind);
-    (names.clone().take(MOST_LISTED).cloned().collect(), names.count() as u64)
 }
 
 fn look_at<E: Engine>(service: &Service<E>, name: &Name) -> Lock {

@@ -4,13 +4,16 @@ mod backup;
 mod body;
 mod elections;
 mod events;
+mod history;
 #[cfg(feature = "hostile")]
 pub(crate) mod hostile;
+mod listing;
 mod locks;
 mod openapi;
 mod path;
 mod problems;
 mod routes;
+mod same_origin;
 mod sessions;
 mod status;
 mod stream;

@@ -4,6 +4,7 @@ use axum::extract::State;
 use axum::http::{HeaderValue, header};
 use axum::response::{IntoResponse, Response};
 use quorate_client::contract::{LONGEST_NAME, Problem, ProblemKind};
+use schemars::Schema;
 use schemars::generate::{SchemaGenerator, SchemaSettings};
 use serde_json::{Map, Value, json};
 
@@ -92,8 +93,10 @@ fn operation<E>(route: &Route<E>, generators: &mut Generators) -> Value {
     let mut responses = json!({ "default": { "$ref": "#/components/responses/Problem" } });
     responses[status.to_string()] = answer;
     let mut operation = json!({ "operationId": route.id, "summary": route.summary, "responses": responses });
-    if let Some(parameter) = parameter(route.path) {
-        operation["parameters"] = json!([parameter]);
+    let asked = route.takes.map(|schema| schema(&mut generators.read));
+    let parameters: Vec<_> = parameter(route.path).into_iter().chain(asked.iter().flat_map(questions)).collect();
+    if !parameters.is_empty() {
+        operation["parameters"] = json!(parameters);
     }
     if let Some(Asks { schema, example }) = route.asks {
         let schema = schema(&mut generators.read);
@@ -115,6 +118,17 @@ fn parameter(path: &str) -> Option<Value> {
         _ => ("The name, percent-encoded.", json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_NAME })),
     };
     Some(json!({ "name": name, "in": "path", "required": true, "description": description, "schema": schema }))
+}
+
+/// What may follow a question mark: each field of a type, none of which is needed.
+fn questions(schema: &Schema) -> Vec<Value> {
+    let fields = schema.get("properties").and_then(Value::as_object);
+    let question = |(name, field): (&String, &Value)| {
+        let mut schema = field.clone();
+        let description = schema.as_object_mut().and_then(|schema| schema.remove("description"));
+        json!({ "name": name, "in": "query", "required": false, "description": description, "schema": schema })
+    };
+    fields.into_iter().flatten().map(question).collect()
 }
 
 /// What can go wrong, as a table.

@@ -7,18 +7,19 @@ use axum::Router;
 use axum::extract::{Request, State};
 use axum::handler::Handler;
 use axum::http::Method;
-use axum::middleware::{Next, from_fn_with_state};
+use axum::middleware::{Next, from_fn, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use quorate_client::contract::{
-    AcquireLock, AddMember, Campaign, Digest, Election, Elections, ForceRelease, Grant, Lock, Locks, Member,
-    OpenSession, ProblemKind, Proclaim, ReleaseLock, Renewed, Session, Status,
+    AcquireLock, AddMember, Campaign, Digest, Election, Elections, ForceRelease, Grant, History, Listing, Lock, Locks,
+    Member, OpenSession, ProblemKind, Proclaim, ReleaseLock, Renewed, Session, Status, Whoami,
 };
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 
-use super::{Api, backup, elections, events, locks, openapi, problems, sessions, status, stream};
+use super::{Api, backup, elections, events, history, locks, openapi, problems, same_origin, sessions, status, stream};
 use crate::engine::{Cluster, Engine};
 use crate::telemetry::{Results, Row, Telemetry};
+use crate::web;
 
 /// The schema of a type, by a generator.
 type SchemaOf = fn(&mut SchemaGenerator) -> Schema;
@@ -48,6 +49,8 @@ pub(super) struct Route<E> {
     /// Its name, in the document and in the figures.
     pub(super) id: &'static str,
     pub(super) summary: &'static str,
+    /// What may follow the path, after a question mark.
+    pub(super) takes: Option<SchemaOf>,
     pub(super) asks: Option<Asks>,
     pub(super) answers: Answers,
     handler: MethodRouter<Api<E>>,
@@ -62,7 +65,12 @@ impl<E: Engine + Cluster> Route<E> {
         handler: impl Handler<T, Api<E>>,
     ) -> Route<E> {
         let filter = MethodFilter::try_from(method.clone()).expect("the methods of the table are ordinary ones");
-        Route { method, path, id, summary, asks: None, answers: Answers::Done, handler: on(filter, handler) }
+        let (takes, asks, answers) = (None, None, Answers::Done);
+        Route { method, path, id, summary, takes, asks, answers, handler: on(filter, handler) }
+    }
+
+    fn takes<T: JsonSchema>(self) -> Route<E> {
+        Route { takes: Some(T::json_schema), ..self }
     }
 
     fn asks<T: JsonSchema>(self, example: &'static str) -> Route<E> {
@@ -84,8 +92,8 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
     let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
     let events = "text/event-stream";
     vec![
-        Route::new(get.clone(), "/v1/sessions", "listSessions", "The first thousand sessions.", sessions::list::<E>)
-            .answers::<Vec<Session>>(200),
+        Route::new(get.clone(), "/v1/sessions", "listSessions", "The sessions, or a part of them.", sessions::list::<E>)
+            .takes::<Listing>().answers::<Vec<Session>>(200),
         Route::new(post.clone(), "/v1/sessions", "openSession", "Opens a session.", sessions::open::<E>)
             .asks::<OpenSession>(r#"{"ttl": "30s", "label": "deploy@web1"}"#).answers::<Session>(201),
         Route::new(get.clone(), "/v1/sessions/{session}", "showSession", "A session.", sessions::show::<E>)
@@ -94,10 +102,13 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
             "Closes a session: what it holds is released, and it waits no more.", sessions::close::<E>),
         Route::new(post.clone(), "/v1/sessions/{session}/renew", "renewSession",
             "Gives a session its full time again.", sessions::renew::<E>).answers::<Renewed>(200),
-        Route::new(get.clone(), "/v1/locks", "listLocks", "The first thousand locks.", locks::list::<E>)
-            .answers::<Locks>(200),
+        Route::new(get.clone(), "/v1/locks", "listLocks", "The locks, or a part of them.", locks::list::<E>)
+            .takes::<Listing>().answers::<Locks>(200),
         Route::new(get.clone(), "/v1/locks/{name}", "showLock", "Who holds a lock, and who waits.", locks::show::<E>)
             .answers::<Lock>(200),
+        Route::new(get.clone(), "/v1/locks/{name}/history", "lockHistory",
+            "What has happened to a lock, as far as this node remembers.", history::of_lock::<E>)
+            .answers::<History>(200),
         Route::new(post.clone(), "/v1/locks/{name}/acquire", "acquireLock",
             "Asks for a lock, and waits for it. Without a session one is opened, which ends with the lock.",
             locks::acquire::<E>)
@@ -109,10 +120,13 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
         Route::new(post.clone(), "/v1/locks/{name}/force", "forceRelease",
             "Takes a lock away from all who hold it, for operators.", locks::force::<E>)
             .asks::<ForceRelease>(r#"{"by": "alice"}"#),
-        Route::new(get.clone(), "/v1/elections", "listElections", "The first thousand elections.",
-            elections::list::<E>).answers::<Elections>(200),
+        Route::new(get.clone(), "/v1/elections", "listElections", "The elections, or a part of them.",
+            elections::list::<E>).takes::<Listing>().answers::<Elections>(200),
         Route::new(get.clone(), "/v1/elections/{name}", "showElection", "Who leads.", elections::show::<E>)
             .answers::<Election>(200),
+        Route::new(get.clone(), "/v1/elections/{name}/history", "electionHistory",
+            "What has happened to an election, as far as this node remembers.", history::of_election::<E>)
+            .answers::<History>(200),
         Route::new(post.clone(), "/v1/elections/{name}/campaign", "campaign",
             "Asks for leadership, and waits for it.", elections::campaign::<E>)
             .asks::<Campaign>(r#"{"value": "10.0.0.1:5432", "ttl": "30s", "wait": "10s"}"#).answers::<Grant>(200),
@@ -129,11 +143,15 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
             .tells(200, events, "Events `leader`, each with a `leader` like that of an election, or null."),
         Route::new(get.clone(), "/v1/events", "watch", "Everything that happens, from now on.", events::all::<E>)
             .tells(200, events, "Events by their names; `missed` means that the client was too slow, and must look."),
+        Route::new(get.clone(), "/v1/history", "history",
+            "What has happened last, as far as this node remembers.", history::all::<E>).answers::<History>(200),
         Route::new(get.clone(), "/v1/stream", "stream",
             "Turns the connection into a stream, for client libraries: ask with `Upgrade: quorate-stream-1`.",
             stream::open::<E>).tells(101, "application/octet-stream", "Frames, as quorate-client's contract says."),
         Route::new(get.clone(), "/v1/status", "status", "How this node is.", status::status::<E>)
             .answers::<Status>(200),
+        Route::new(get.clone(), "/v1/whoami", "whoami", "Who asks, and what that one may do.", status::whoami::<E>)
+            .answers::<Whoami>(200),
         Route::new(get.clone(), "/v1/digest", "digest",
             "What this node has become, in one number.", status::digest::<E>).answers::<Digest>(200),
         Route::new(get.clone(), "/v1/members", "listMembers", "The members.", status::members::<E>)
@@ -158,14 +176,17 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
     ]
 }
 
-/// The router of a table. Every request is counted.
+/// The router of a table, and of the page. Every request is counted.
 pub(super) fn router<E: Engine + Cluster>(table: Vec<Route<E>>, telemetry: &Telemetry) -> Router<Api<E>> {
     let mut router = Router::new();
     for Route { path, id, handler, .. } in table {
         let row = telemetry.row("http", id, Results::Problems);
         router = router.route(path, handler.route_layer(from_fn_with_state(row, count)));
     }
-    router.fallback(problems::nothing_here).method_not_allowed_fallback(problems::not_with_this_method)
+    let row = telemetry.row("http", "page", Results::Problems);
+    router = router.merge(web::router().route_layer(from_fn_with_state(row, count)));
+    let router = router.fallback(problems::nothing_here).method_not_allowed_fallback(problems::not_with_this_method);
+    router.layer(from_fn(same_origin::guard))
 }
 
 async fn count(State(row): State<Arc<Row>>, request: Request, next: Next) -> Response {

@@ -6,18 +6,19 @@ use axum::response::IntoResponse;
 use quorate_client::contract::{OpenSession, Problem, ProblemKind, Renewed, Session};
 
 use super::body::Body;
+use super::listing::Part;
 use super::path::Path;
 use super::{Api, Failure, checked_label, checked_ttl, session_id, soon};
 use crate::engine::Engine;
 use crate::machine::view::SessionView;
+use crate::machine::{Machine, SessionId};
 use crate::service::NewSession;
 
-/// So many sessions are listed at most.
-const MOST_LISTED: usize = 1000;
-
-fn shown(view: SessionView<'_>) -> Session {
+fn shown(machine: &Machine, view: SessionView<'_>) -> Session {
     let SessionView { session, label, ttl_ms, since_ms, .. } = view;
-    Session { session: session.to_string(), ttl_ms, label: label.into(), since_ms, left_ms: None }
+    let (holds, awaits) = machine.burden(session);
+    let (holds, awaits) = (holds as u64, awaits as u64);
+    Session { session: session.to_string(), ttl_ms, label: label.into(), since_ms, left_ms: None, holds, awaits }
 }
 
 pub(super) async fn open<E: Engine>(api: Api<E>, Body(body): Body<OpenSession>) -> Result<impl IntoResponse, Failure> {
@@ -26,7 +27,7 @@ pub(super) async fn open<E: Engine>(api: Api<E>, Body(body): Body<OpenSession>) 
     let opened = api.service.open(&new, soon()).await?;
     let session = opened.session.to_string();
     let (ttl_ms, since_ms) = (ttl.as_millis() as u64, super::calendar_ms());
-    let session = Session { session, ttl_ms, label, since_ms, left_ms: None };
+    let session = Session { session, ttl_ms, label, since_ms, left_ms: None, holds: 0, awaits: 0 };
     Ok((StatusCode::CREATED, Json(session)))
 }
 
@@ -41,15 +42,31 @@ pub(super) async fn show<E: Engine>(api: Api<E>, Path(session): Path<String>) ->
     let service = api.service.reader()?;
     service.catch_up(soon()).await?;
     let left = service.time_left(id, soon()).await?.map(|(left, _)| left.as_millis() as u64);
-    let found = service.look(|machine| machine.session(id).map(shown)).filter(|_| left.is_some());
+    let found = service.look(|machine| machine.session(id).map(|view| shown(machine, view))).filter(|_| left.is_some());
     let missing = || Problem::new(ProblemKind::NoSession, format!("session {id} does not exist"));
     Ok(Json(Session { left_ms: left, ..found.ok_or_else(missing)? }))
 }
 
-pub(super) async fn list<E: Engine>(api: Api<E>) -> Result<Json<Vec<Session>>, Failure> {
+pub(super) async fn list<E: Engine>(api: Api<E>, part: Part) -> Result<Json<Vec<Session>>, Failure> {
+    let after = part.after.as_ref().map(|after| session_id("after", after)).transpose()?;
     let service = api.service.reader()?;
     service.catch_up(soon()).await?;
-    Ok(Json(service.look(|machine| machine.sessions().take(MOST_LISTED).map(shown).collect())))
+    let (ids, mut sessions): (Vec<_>, Vec<_>) = service.look(|machine| {
+        let wanted = machine.sessions().filter(|view| is_wanted(&part, after, machine, view));
+        wanted.take(part.limit).map(|view| (view.session, shown(machine, view))).unzip()
+    });
+    // A list without times is better than none, while nobody leads.
+    let left = service.times_left(ids, soon()).await.unwrap_or_default();
+    for (session, left) in sessions.iter_mut().zip(left) {
+        session.left_ms = left.map(|left| left.as_millis() as u64);
+    }
+    Ok(Json(sessions))
+}
+
+fn is_wanted(part: &Part, after: Option<SessionId>, machine: &Machine, view: &SessionView<'_>) -> bool {
+    let is_found = || part.finds(view.label) || part.finds(&view.session.to_string());
+    let waits = || !part.waiting || machine.burden(view.session).1 > 0;
+    after.is_none_or(|after| view.session > after) && is_found() && waits()
 }
 
 pub(super) async fn close<E: Engine>(api: Api<E>, Path(session): Path<String>) -> Result<StatusCode, Failure> {

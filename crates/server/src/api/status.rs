@@ -7,17 +7,21 @@ use axum::extract::State;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::IntoResponse;
 use quorate_client::contract::{
-    AddMember, Digest, EngineKind, LONGEST_NAME, Member, Peer, Problem, ProblemKind, Status, Turns,
+    AddMember, Digest, EngineKind, Figures, LONGEST_NAME, Member, Peer, Problem, ProblemKind, RoleKind, Status, Turns,
+    Whoami,
 };
 
 use super::body::Body;
 use super::path::Path;
 use super::{Api, Failure, soon};
+use crate::access::Role;
 use crate::engine::{Cluster, ClusterError, Engine, MemberInfo, Standing, Unavailable};
 use crate::peer;
 use crate::service::ServiceError;
 use crate::telemetry::page;
 
+/// What is said of a node that takes turns no more.
+const LEFT: &str = "this node has left its group and lets nobody in: its log says why; mend that and start it again";
 /// Who asks whether the node is ready gets an answer within this time.
 const PROBE_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -32,7 +36,7 @@ impl From<ClusterError> for Failure {
 }
 
 fn shown(member: MemberInfo) -> Member {
-    Member { node: member.node, address: member.address, votes: member.votes }
+    Member { node: member.node, address: member.address, votes: member.votes, lag: None }
 }
 
 /// The process lives.
@@ -68,28 +72,53 @@ pub(super) async fn status<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Stat
     let service = api.service.reader()?;
     let engine = service.engine();
     let leadership = *engine.leadership().borrow();
-    let (term, leader, turns) = match engine.standing().await {
-        Standing::Replicated(_) => (leadership.term, leadership.leader, None),
-        Standing::Peer(status) => {
-            let leader = status.node.as_ref().and_then(|node| node.leader);
-            let elections = status.node.as_ref().map_or(0, |node| node.elections);
-            (elections, leader.map(|id| id.number().into()), Some(turns(*status)))
-        }
-    };
-    let engine_kind = if turns.is_some() { EngineKind::Peer } else { EngineKind::Replicated };
     let (sessions, locks) = service.look(|machine| (machine.sessions().len() as u64, machine.names().len() as u64));
-    Ok(Json(Status {
+    let mut status = Status {
         node: engine.node(),
         version: env!("CARGO_PKG_VERSION").into(),
-        term,
-        leader,
+        term: leadership.term,
+        leader: leadership.leader,
         applied: service.index(),
         sessions,
         locks,
         members: engine.members().into_iter().map(shown).collect(),
-        engine: engine_kind,
-        turns,
-    }))
+        engine: EngineKind::Replicated,
+        figures: Figures { requests: api.telemetry.requests(), ..Figures::default() },
+        trouble: None,
+        turns: None,
+    };
+    match engine.standing().await {
+        Standing::Replicated(replica) => {
+            status.figures.writes = replica.syncs.count;
+            status.figures.writes_us = Some(replica.syncs.total_us);
+            for member in &mut status.members {
+                member.lag = replica.followers.iter().find(|one| one.node == member.node).map(|one| one.lag);
+            }
+            status.trouble = replica.trouble;
+        }
+        Standing::Peer(peer) => {
+            status.engine = EngineKind::Peer;
+            status.leader = peer.node.as_ref().and_then(|node| node.leader).map(|id| id.number().into());
+            status.term = peer.node.as_ref().map_or(0, |node| node.elections);
+            status.figures.writes = peer.node.as_ref().map_or(0, |node| node.syncs);
+            status.trouble = peer.node.is_none().then(|| LEFT.into());
+            status.turns = Some(turns(*peer));
+        }
+    }
+    Ok(Json(status))
+}
+
+/// Who asks, and what that one may do.
+pub(super) async fn whoami<E: Engine>(api: Api<E>) -> Result<Json<Whoami>, Failure> {
+    let Some(token) = api.service.token()? else {
+        return Ok(Json(Whoami { name: None, role: RoleKind::Admin, prefixes: Vec::new() }));
+    };
+    let (role, prefixes) = match &token.role {
+        Role::Read => (RoleKind::Read, Vec::new()),
+        Role::Lock { prefixes } => (RoleKind::Lock, prefixes.clone()),
+        Role::Admin => (RoleKind::Admin, Vec::new()),
+    };
+    Ok(Json(Whoami { name: Some(token.name.to_string()), role, prefixes }))
 }
 
 /// How turns are taken, as it is told.

@@ -86,6 +86,12 @@ impl Machine {
         self.sessions.get(&id).into_iter().flat_map(|session| session.places.keys())
     }
 
+    /// How many locks and elections a session holds, and how many it waits for.
+    pub fn burden(&self, id: SessionId) -> (usize, usize) {
+        let holds = self.places(id).filter(|name| self.fence_of(id, name).is_some()).count();
+        (holds, self.places(id).count() - holds)
+    }
+
     /// The names of all locks and elections that somebody holds or awaits, or that nobody gets for a while.
     pub fn names(&self) -> impl ExactSizeIterator<Item = &Name> + Clone {
         self.locks.keys()

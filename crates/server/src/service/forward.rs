@@ -29,6 +29,8 @@ pub(super) enum Question {
     Await(Place),
     /// Know how long sessions have left, if you lead next. This is asked of everybody.
     Inherit(Inheritance),
+    /// How long each of these sessions has left.
+    TimesLeft(Vec<SessionId>),
 }
 
 /// A place in line.
@@ -53,6 +55,8 @@ impl Question {
             | Question::Obtain(..)
             | Question::Await(_)
             | Question::Inherit(_) => true,
+            // A leader of an earlier version does not understand it, however often it is asked.
+            Question::TimesLeft(_) => false,
             Question::Submit(command) => match command {
                 Command::Acquire(acquire) => acquire.request > 0,
                 Command::Release { request, .. } => *request > 0,
@@ -87,6 +91,8 @@ pub(super) enum Answer {
     Awaited(Option<Fence>),
     /// It is known.
     Inherited,
+    /// What is left of each, in milliseconds, if it exists.
+    TimesLeft(Vec<Option<u64>>),
 }
 
 impl Answer {
@@ -104,6 +110,13 @@ impl Answer {
     pub(super) fn time_left(self) -> Result<Option<(Duration, Duration)>, Unavailable> {
         let spans = |(left, full)| (Duration::from_millis(left), Duration::from_millis(full));
         if let Answer::TimeLeft(left) = self { Ok(left.map(spans)) } else { Err(Unavailable::Unknown) }
+    }
+
+    pub(super) fn times_left(self) -> Result<Vec<Option<Duration>>, Unavailable> {
+        match self {
+            Answer::TimesLeft(left) => Ok(left.into_iter().map(|left| left.map(Duration::from_millis)).collect()),
+            _ => Err(Unavailable::Unknown),
+        }
     }
 
     pub(super) fn barrier(self) -> Result<u64, Unavailable> {
@@ -147,6 +160,18 @@ impl<E: Engine> Service<E> {
                 };
                 let in_ms = |(left, full): (Duration, Duration)| (left.as_millis() as u64, full.as_millis() as u64);
                 Ok(Answer::TimeLeft(left.map(in_ms)))
+            }
+            Question::TimesLeft(sessions) => {
+                self.confirm().await?;
+                let left = match &*self.desk.leases() {
+                    Some(leases) => {
+                        let now = Instant::now();
+                        let left = sessions.iter().map(|session| leases.left(now, *session));
+                        left.map(|left| left.map(|(left, _)| left.as_millis() as u64)).collect()
+                    }
+                    None => return Err(Unavailable::Elsewhere { leader: None }),
+                };
+                Ok(Answer::TimesLeft(left))
             }
             Question::Barrier => {
                 self.confirm().await?;

@@ -208,6 +208,15 @@ impl<E: Engine> Service<E> {
         Ok(self.ask_leader(&Question::TimeLeft(session), deadline).await?.time_left()?)
     }
 
+    /// How long each of these sessions has left, if it exists.
+    pub async fn times_left(
+        &self,
+        sessions: Vec<SessionId>,
+        deadline: Instant,
+    ) -> Result<Vec<Option<Duration>>, ServiceError> {
+        Ok(self.ask_leader(&Question::TimesLeft(sessions), deadline).await?.times_left()?)
+    }
+
     /// Closes a session: what it holds is released, and it waits no more.
     pub async fn close(&self, session: SessionId, deadline: Instant) -> Result<Applied, ServiceError> {
         let applied = self.submit(Command::Close { session }, deadline).await?;

@@ -8,12 +8,13 @@
 //!   look-ups in tables that nobody else uses, except for a moment when somebody asks for the figures. Nothing is
 //!   written while the machine waits: lines for the log go through a bounded queue.
 //! - *Nothing here grows without bound.* At most [`MOST_LOCKS`] locks have figures of their own. All others share
-//!   those of `other`.
+//!   those of `other`. What is remembered of the past is bounded, too.
 //!
 //! It is written by hand. A recorder of the crate `metrics` belongs to a process, and there may be several nodes in
 //! one; and its labels are looked up by their text, for every single count.
 
 mod histogram;
+mod history;
 mod journal;
 mod locks;
 mod page;
@@ -31,7 +32,9 @@ pub(crate) use page::page;
 pub(crate) use requests::{Results, Row};
 
 use crate::engine::{Leadership, Listener};
-use crate::machine::{Event, Machine, Moment};
+use crate::machine::{Event, Machine, Moment, Name, SessionId};
+use crate::service::Occurrence;
+use history::History;
 use journal::Notes;
 use locks::LockBook;
 use requests::Requests;
@@ -40,6 +43,7 @@ use requests::Requests;
 #[derive(Debug)]
 pub struct Telemetry {
     locks: Mutex<LockBook>,
+    history: Mutex<History>,
     requests: Requests,
     /// Connections that are open now, streams among them, and all there ever were.
     connections: AtomicU64,
@@ -57,6 +61,7 @@ impl Telemetry {
         let (notes, waiting) = journal::queue();
         let telemetry = Arc::new(Telemetry {
             locks: Mutex::default(),
+            history: Mutex::default(),
             requests: Requests::default(),
             connections: 0.into(),
             connections_total: 0.into(),
@@ -91,6 +96,25 @@ impl Telemetry {
         self.requests.row(protocol, kind, results)
     }
 
+    /// What happened to this, or to everything, as far as it is remembered: the latest first.
+    pub(crate) fn history(&self, name: Option<&Name>) -> Vec<Arc<Occurrence>> {
+        self.past().of(name)
+    }
+
+    /// What a session was called that is gone, if that is still known.
+    pub(crate) fn label(&self, session: SessionId) -> Option<Arc<str>> {
+        self.past().label(session)
+    }
+
+    /// How many requests were answered.
+    pub(crate) fn requests(&self) -> u64 {
+        self.requests.total()
+    }
+
+    fn past(&self) -> MutexGuard<'_, History> {
+        self.history.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     fn leads(&self) -> bool {
         self.leadership.get().is_some_and(|leadership| leadership.borrow().is_here)
     }
@@ -101,12 +125,13 @@ impl Telemetry {
 }
 
 impl Listener for Telemetry {
-    fn applied(&self, _: Moment, events: &[Event]) {
+    fn applied(&self, moment: Moment, events: &[Event]) {
         if events.is_empty() {
             return;
         }
         let leads = self.leads();
         self.locks().applied(Instant::now(), leads, events);
+        self.past().applied(moment, events);
         if leads {
             self.notes.applied(events);
         }

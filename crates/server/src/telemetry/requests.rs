@@ -67,6 +67,12 @@ impl Requests {
         row
     }
 
+    /// How many there were in all.
+    pub(super) fn total(&self) -> u64 {
+        let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
+        rows.iter().flat_map(|row| &row.counts).map(|count| count.load(Ordering::Relaxed)).sum()
+    }
+
     /// Every count that is not 0: the protocol, the kind, the result.
     pub(super) fn read(&self) -> Vec<(&'static str, &'static str, String, u64)> {
         let rows = self.rows.lock().unwrap_or_else(PoisonError::into_inner);
@@ -96,6 +102,7 @@ mod tests {
         etcd.count_code(tonic::Code::Ok);
         etcd.count_code(tonic::Code::NotFound);
         etcd.count_code(tonic::Code::Unauthenticated);
+        assert_eq!(requests.total(), 7);
         let read = requests.read();
         let results: Vec<_> = read.iter().map(|(_, _, result, count)| (result.as_str(), *count)).collect();
         let problems = [("ok", 2), ("waited-in-vain", 1), ("conflict", 1)];

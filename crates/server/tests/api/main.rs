@@ -4,5 +4,6 @@
 mod broken;
 mod figures;
 mod openapi;
+mod page;
 mod schema;
 mod served;

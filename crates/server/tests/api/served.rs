@@ -89,9 +89,14 @@ impl Served {
 
     /// One request on a connection of its own.
     pub(crate) fn ask(&self, method: &str, path: &str, body: &[u8]) -> Answer {
+        self.ask_with(method, path, "", body)
+    }
+
+    /// The same with more headers, each with its end of line.
+    pub(crate) fn ask_with(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\nContent-Length: {length}\r\n\r\n",
+            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n",
             self.address
         );
         let mut stream = TcpStream::connect(self.address).unwrap();

@@ -318,7 +318,7 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
              Ctrl-C stops it\n"
         ))?;
     } else {
-        let turns = how;
+        let (turns, page) = (how, format!("{}://{address}/", if tls.is_some() { "https" } else { "http" }));
         let (how, curl) = match &tls {
             Some(TlsFiles { ca, .. }) => {
                 let ca = ca.display();
@@ -334,7 +334,8 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
             "node {node} serves on {address}, with its data in {directory}{turns}\n\n\
              try    quorate lock{how} backup -- sleep 10\n       \
              {curl}/v1/locks/backup/acquire{header} -d '{{\"ttl\": \"30s\"}}'\n       \
-             quorate locks{how}\n\nCtrl-C stops it\n"
+             quorate locks{how}\n\
+             see    {page}\n\nCtrl-C stops it\n"
         ))?;
     }
     let mut trouble = running.trouble();

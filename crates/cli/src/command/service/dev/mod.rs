@@ -119,7 +119,8 @@ async fn live(nodes: &mut Nodes, data: &str, is_temporary: bool, reporter: &mut 
             (Some(program.clone()), format!("they take turns by {program}\n\ntry   {}", lines.join("\n      ")))
         }
     };
-    let text = format!("data in {data}{fate}\n\n{to_try}\nkeys  {KEYS}\n");
+    let page = format!("http://{}/", addresses[0]);
+    let text = format!("data in {data}{fate}\n\n{to_try}\nsee   {page}\nkeys  {KEYS}\n");
     reporter.say(&text, &json!({ "event": "ready", "endpoints": endpoints, "data": data, "algorithm": program }))?;
 
     let _each_key = EachKey::begin();

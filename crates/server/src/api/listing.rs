@@ -1,0 +1,71 @@
+//! Which part of a list somebody wants, from the address of its request; what is wrong with it is said by name.
+
+use axum::extract::FromRequestParts;
+use axum::http::request::Parts;
+use quorate_client::contract::{LONGEST_NAME, Listing, MOST_LISTED, Problem};
+
+use super::problems::Failure;
+use crate::machine::{Kind, Machine, Name};
+
+/// A part of a list, as it was asked for.
+pub(super) struct Part {
+    /// In lower case.
+    search: Option<String>,
+    pub(super) after: Option<String>,
+    pub(super) limit: usize,
+    pub(super) waiting: bool,
+}
+
+impl<S: Send + Sync> FromRequestParts<S> for Part {
+    type Rejection = Failure;
+
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Part, Failure> {
+        match axum::extract::Query::<Listing>::try_from_uri(&parts.uri) {
+            Ok(axum::extract::Query(listing)) => checked(listing),
+            Err(rejection) => {
+                let why = rejection.body_text();
+                // As in "…: limit: invalid digit found in string" and "…: unknown field `limits`, expected one of …".
+                let named = why.split('`').nth(1).filter(|_| why.contains("field `"));
+                let field = named.or_else(|| why.rsplit(": ").nth(1)).unwrap_or("limit").to_string();
+                Err(Problem::of_field(&field, format!("the address is wrong: {why}")).into())
+            }
+        }
+    }
+}
+
+fn checked(listing: Listing) -> Result<Part, Failure> {
+    let Listing { search, after, limit, waiting } = listing;
+    for (field, text) in [("search", &search), ("after", &after)] {
+        if text.as_ref().is_some_and(|text| text.len() > LONGEST_NAME) {
+            return Err(Problem::of_field(field, format!("it has at most {LONGEST_NAME} bytes")).into());
+        }
+    }
+    let limit = limit.unwrap_or(MOST_LISTED);
+    if !(1..=MOST_LISTED).contains(&limit) {
+        return Err(Problem::of_field("limit", format!("1 to {MOST_LISTED} are listed at once")).into());
+    }
+    let search = search.filter(|search| !search.is_empty()).map(|search| search.to_lowercase());
+    Ok(Part { search, after, limit: limit as usize, waiting })
+}
+
+impl Part {
+    /// Whether this has the text that is looked for.
+    pub(super) fn finds(&self, text: &str) -> bool {
+        self.search.as_ref().is_none_or(|search| text.to_lowercase().contains(search))
+    }
+
+    /// The names that belong to this part, and how many there are before it, in it and after it.
+    pub(super) fn names(&self, machine: &Machine, kind: Kind) -> (Vec<Name>, u64) {
+        let (mut names, mut total) = (Vec::new(), 0);
+        for name in machine.names().filter(|name| name.kind == kind && self.finds(&name.text)) {
+            if self.waiting && machine.crowd(name).1 == 0 {
+                continue;
+            }
+            total += 1;
+            if names.len() < self.limit && self.after.as_ref().is_none_or(|after| *name.text > **after) {
+                names.push(name.clone());
+            }
+        }
+        (names, total)
+    }
+}

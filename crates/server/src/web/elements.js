@@ -1,0 +1,96 @@
+// Elements, made of text and never of HTML: nothing that a user has written is ever read as anything but text.
+
+const SVG = "http://www.w3.org/2000/svg";
+const IN_SVG = new Set(["svg", "path", "line", "circle", "title"]);
+
+/** An element with attributes and children. Children are elements, texts, lists of both, or nothing. */
+export function el(tag, attributes = {}, ...children) {
+  const element = IN_SVG.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value !== undefined && value !== null && value !== false) {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+  append(element, children);
+  return element;
+}
+
+function append(element, children) {
+  for (const child of children) {
+    if (Array.isArray(child)) {
+      append(element, child);
+    } else if (child instanceof Node) {
+      element.append(child);
+    } else if (child !== undefined && child !== null && child !== false) {
+      element.append(document.createTextNode(String(child)));
+    }
+  }
+}
+
+/**
+ * Makes the children of an element what they should be, and touches only what has changed: so the focus, a selection
+ * and the place one has scrolled to stay where they are.
+ */
+export function show(element, ...children) {
+  const wanted = document.createDocumentFragment();
+  append(wanted, children);
+  become(element, wanted);
+}
+
+function become(now, wanted) {
+  const keyed = new Map();
+  for (const child of now.children) {
+    if (child.dataset?.key) {
+      keyed.set(child.dataset.key, child);
+    }
+  }
+  let next = now.firstChild;
+  for (const child of [...wanted.childNodes]) {
+    const key = child.dataset?.key;
+    const found = key === undefined ? next : keyed.get(key);
+    if (found && isAlike(found, child)) {
+      if (found !== next) {
+        now.insertBefore(found, next);
+      } else {
+        next = next.nextSibling;
+      }
+      adjust(found, child);
+    } else {
+      now.insertBefore(child, next);
+    }
+  }
+  while (next) {
+    const gone = next;
+    next = next.nextSibling;
+    gone.remove();
+  }
+}
+
+function isAlike(one, other) {
+  return one.nodeType === other.nodeType && one.nodeName === other.nodeName && one.dataset?.key === other.dataset?.key;
+}
+
+function adjust(found, wanted) {
+  if (found.nodeType === Node.TEXT_NODE) {
+    if (found.data !== wanted.data) {
+      found.data = wanted.data;
+    }
+    return;
+  }
+  for (const { name } of [...found.attributes]) {
+    if (!wanted.hasAttribute(name)) {
+      found.removeAttribute(name);
+    }
+  }
+  for (const { name, value } of wanted.attributes) {
+    if (found.getAttribute(name) !== value) {
+      found.setAttribute(name, value);
+    }
+  }
+  become(found, wanted);
+}
+
+/** The element with this id. */
+export function by(id) {
+  return document.getElementById(id);
+}

@@ -1,0 +1,219 @@
+// The lists of locks, elections and sessions, a page of each, and the stream of events.
+
+import { el, show } from "./elements.js";
+import { age, badge, clock, count, mode, moment, number, sentence, span, subjectLink, weight, who } from "./words.js";
+import { now } from "./service.js";
+
+/** So many rows are shown of each list. */
+export const ROWS = 25;
+/** So many of those who wait are named in a list. */
+const NAMED = 3;
+
+/** A time that goes on: it is counted up by the page from a moment of its own clock. */
+export function since(ms) {
+  const from = performance.now() - Math.max(0, ms);
+  return el("time", { "data-since": Math.round(from) }, age(ms));
+}
+
+/** A time that runs out. */
+export function until(leftMs, ttlMs) {
+  if (leftMs === undefined) {
+    return el("span", { class: "muted" }, "not known");
+  }
+  const end = Math.round(performance.now() + leftMs);
+  const share = Math.min(1, leftMs / ttlMs);
+  return el(
+    "span",
+    { class: "left", "data-until": end, "data-ttl": ttlMs },
+    el("progress", { max: 1, value: share.toFixed(2), "aria-label": "time left" }),
+    el("time", {}, age(leftMs)),
+  );
+}
+
+function head(title, found, extra) {
+  return el("div", { class: "head" }, el("h2", {}, title), el("span", { class: "muted" }, found), extra);
+}
+
+function table(columns, rows) {
+  const header = el("tr", {}, columns.map(([label, style]) => el("th", { scope: "col", class: style }, label)));
+  return el("div", { class: "scroll" }, el("table", {}, el("thead", {}, header), el("tbody", {}, rows)));
+}
+
+function row(key, columns, cells) {
+  const cell = (content, at) => {
+    const [label, style] = columns[at];
+    return el("td", { class: style, "data-label": label }, el("div", {}, content));
+  };
+  return el("tr", { "data-key": key }, cells.map(cell));
+}
+
+/** Links to the next page and to the first one. */
+function pages(place, list, last, hasMore) {
+  if (!place.after[list] && !hasMore) return null;
+  return el(
+    "nav",
+    { class: "pages", "aria-label": `Pages of the ${list}` },
+    place.after[list] && el("a", { href: place.with({ [list]: "" }) }, "« First page"),
+    hasMore && el("a", { href: place.with({ [list]: last }) }, "Next page »"),
+  );
+}
+
+function nothing(place, what) {
+  const asked = [place.search && `with “${place.search}” in its name`, place.waiting && "for which anybody waits"];
+  return el("p", { class: "muted note" }, `${[what, ...asked.filter(Boolean)].join(" ")}.`);
+}
+
+function hereOnly(data) {
+  const said = "Clients of this node only: with the peer engine, no node knows those of others.";
+  return data.here_only && el("p", { class: "muted note" }, said);
+}
+
+function found(place, total, all) {
+  return place.search || place.waiting ? `${number(total)} found` : all;
+}
+
+const LOCK_COLUMNS = [
+  ["Lock", "subject"],
+  ["Held by", ""],
+  ["For", "short"],
+  ["Fence", "short"],
+  ["Waiting", ""],
+];
+
+/** The panel of the locks. */
+export function renderLocks(into, data, place) {
+  const { locks, total } = data;
+  const filter = el(
+    "a",
+    { class: "filter", href: place.with({ waiting: place.waiting ? "" : "1" }), "aria-pressed": String(place.waiting) },
+    place.waiting ? "Show all" : "Only those waited for",
+  );
+  show(
+    into,
+    head("Locks", found(place, total, number(total)), filter),
+    hereOnly(data),
+    locks.length === 0
+      ? nothing(place, "No lock is held or waited for")
+      : table(LOCK_COLUMNS, locks.map((lock) => row(lock.name, LOCK_COLUMNS, lockCells(lock)))),
+    pages(place, "locks", locks.at(-1)?.name, locks.length === ROWS && total > ROWS),
+  );
+}
+
+function lockCells(lock) {
+  const first = lock.holders[0];
+  const more = lock.holding - 1;
+  const shared = first && mode(first.mode);
+  return [
+    subjectLink("lock", lock.name),
+    first
+      ? [
+          who(first.session, first.label),
+          more > 0 && el("span", { class: "muted" }, ` and ${number(more)} more`),
+          shared && [" ", el("span", { class: "badge plain" }, shared)],
+        ]
+      : el("span", { class: "muted" }, lock.delay_ms ? `kept back for ${span(lock.delay_ms)}` : "nobody"),
+    first ? since(first.held_ms) : "",
+    first ? el("span", { class: "fence" }, first.fence) : "",
+    lock.waiting > 0 ? waiters(lock) : el("span", { class: "muted" }, "nobody"),
+  ];
+}
+
+function waiters(lock) {
+  const named = lock.waiters.slice(0, NAMED).map((waiter) => el("li", {}, who(waiter.session, waiter.label)));
+  const more = lock.waiting - named.length;
+  return [
+    el("span", { class: "badge warn" }, number(lock.waiting)),
+    el("ol", { class: "line" }, named),
+    more > 0 && el("span", { class: "muted" }, ` and ${number(more)} more`),
+  ];
+}
+
+const ELECTION_COLUMNS = [
+  ["Election", "subject"],
+  ["Leader", ""],
+  ["Says", "said"],
+  ["For", "short"],
+  ["Fence", "short"],
+  ["Candidates", "short"],
+];
+
+/** The panel of the elections. */
+export function renderElections(into, data, place) {
+  const { elections, total } = data;
+  const cells = ({ name, leader, waiting }) => [
+    subjectLink("election", name),
+    leader ? who(leader.session, leader.label) : el("span", { class: "muted" }, "nobody"),
+    leader ? el("span", { class: "value-text" }, leader.value) : "",
+    leader ? since(now() - leader.since_ms) : "",
+    leader ? el("span", { class: "fence" }, leader.fence) : "",
+    waiting > 0 ? el("span", { class: "badge warn" }, number(waiting)) : el("span", { class: "muted" }, "none"),
+  ];
+  show(
+    into,
+    head("Elections", found(place, total, number(total))),
+    hereOnly(data),
+    elections.length === 0
+      ? nothing(place, "There is no election")
+      : table(ELECTION_COLUMNS, elections.map((one) => row(one.name, ELECTION_COLUMNS, cells(one)))),
+    pages(place, "elections", elections.at(-1)?.name, elections.length === ROWS && total > ROWS),
+  );
+}
+
+const SESSION_COLUMNS = [
+  ["Session", "subject"],
+  ["Number", "short"],
+  ["Time left", "short"],
+  ["Of", "short"],
+  ["Holds", "short"],
+  ["Awaits", "short"],
+  ["Opened", "short"],
+];
+
+/** The panel of the sessions. One more was asked for than is shown. */
+export function renderSessions(into, sessions, total, place) {
+  const shown = sessions.slice(0, ROWS);
+  const few = sessions.length <= ROWS && !place.after.sessions;
+  const cells = (one) => [
+    el("span", { class: "name" }, one.label),
+    el("code", {}, one.session),
+    until(one.left_ms, one.ttl_ms),
+    span(one.ttl_ms),
+    number(one.holds),
+    number(one.awaits),
+    el("span", { title: moment(one.since_ms) }, clock(one.since_ms)),
+  ];
+  const isAll = !place.search && !place.waiting;
+  show(
+    into,
+    head("Sessions", isAll ? number(total) : few && `${sessions.length} found`),
+    shown.length === 0
+      ? el("p", { class: "muted note" }, isAll ? "There is no session." : "There is no such session.")
+      : table(SESSION_COLUMNS, shown.map((one) => row(one.session, SESSION_COLUMNS, cells(one)))),
+    pages(place, "sessions", shown.at(-1)?.session, sessions.length > ROWS),
+  );
+}
+
+/** One event. */
+export function eventRow(event, isOnItsPage) {
+  const key = `${event.index}-${event.event}-${event.session ?? ""}-${event.name ?? ""}-${event.at_ms}`;
+  return el(
+    "li",
+    { "data-key": key, class: "event", "data-weight": weight(event) },
+    el("time", { title: moment(event.at_ms) }, clock(event.at_ms)),
+    el("span", { class: `badge ${weight(event)}` }, badge(event)),
+    el("span", { class: "said" }, sentence(event, isOnItsPage)),
+  );
+}
+
+/** The panel of the events. */
+export function renderEvents(into, events, isPaused, missed) {
+  const paused = isPaused && missed > 0 ? `${count(missed, "new event", "new events")} meanwhile` : "";
+  const label = isPaused ? "Go on" : "Pause";
+  show(
+    into,
+    head("Events", paused, el("button", { type: "button", class: "quiet", "data-action": "pause" }, label)),
+    events.length === 0
+      ? el("p", { class: "muted note" }, "Nothing has happened yet. What happens appears here by itself.")
+      : el("ol", { class: "events" }, events.map((event) => eventRow(event, false))),
+  );
+}

@@ -1,0 +1,392 @@
+// The page: where one is, what is read when, and what is said when the connection is lost.
+//
+// Nothing is read without a reason. Events come by themselves; when something has happened, what is shown is read
+// anew, at most once a second, however much happens. Besides, the status is looked at every few seconds, and the
+// sessions when one of them seems to run out, as renewals are no events. A page that nobody sees reads nothing.
+
+import { by, el, show } from "./elements.js";
+import { age, clock } from "./words.js";
+import { Feed, get, listed, token, whenRefused } from "./service.js";
+import { Figures } from "./figures.js";
+import { renderMembers } from "./cluster.js";
+import { ROWS, renderElections, renderEvents, renderLocks, renderSessions } from "./lists.js";
+import { askForForce, force, readSubject, renderSubject } from "./subject.js";
+
+const STATUS_EVERY_MS = 5_000;
+const READ_EVERY_MS = 1_000;
+const SESSIONS_EVERY_MS = 2_000;
+/** So many events are kept, and so many are shown. */
+const MOST_EVENTS = 500;
+const MOST_SHOWN = 80;
+/** So many sessions are known by what they are called. */
+const MOST_LABELS = 10_000;
+
+const state = {
+  place: undefined,
+  status: undefined,
+  whoami: undefined,
+  subject: undefined,
+  events: [],
+  labels: new Map(),
+  paused: undefined,
+  connection: "connecting",
+  lostAt: undefined,
+  isWhole: true,
+};
+const figures = new Figures();
+
+// Where one is. Everything is in the address, so that a link shows the same again.
+
+function placeOf(hash) {
+  const [path, query] = hash.replace(/^#\/?/, "").split("?");
+  const asked = new URLSearchParams(query);
+  const [, kind, name] = path.match(/^(lock|election)\/(.+)$/) ?? [];
+  const after = { locks: asked.get("locks"), elections: asked.get("elections"), sessions: asked.get("sessions") };
+  const place = { kind, name: decoded(name), search: asked.get("search") ?? "", waiting: asked.has("waiting"), after };
+  place.with = (changes) => {
+    const query = new URLSearchParams(asked);
+    for (const [key, value] of Object.entries(changes)) {
+      if (value) query.set(key, value);
+      else query.delete(key);
+    }
+    return query.size > 0 ? `#/?${query}` : "#/";
+  };
+  return place;
+}
+
+function decoded(text) {
+  try {
+    return text === undefined ? undefined : decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+function arrive() {
+  const before = state.place;
+  state.place = placeOf(location.hash);
+  const { kind, name, search } = state.place;
+  by("overview").hidden = kind !== undefined;
+  by("subject").hidden = kind === undefined;
+  document.title = kind ? `${name} · Quorate` : "Quorate";
+  if (document.activeElement !== by("search")) {
+    by("search").value = search;
+  }
+  if (before && (before.kind !== kind || before.name !== name)) {
+    show(by("subject"));
+    state.subject = undefined;
+    scrollTo(0, 0);
+  }
+  renderStream();
+  read(["locks", "elections", "sessions", "subject"]);
+}
+
+// What is read when.
+
+const wanted = new Set();
+let reading = false;
+let readAt = 0;
+let timer;
+
+/** Has these read soon: at once, unless that was done a moment ago. */
+function read(what) {
+  for (const one of what) wanted.add(one);
+  if (timer !== undefined || reading || document.hidden) return;
+  const wait = Math.max(0, readAt + READ_EVERY_MS - performance.now());
+  timer = setTimeout(readNow, Math.min(wait, READ_EVERY_MS));
+}
+
+async function readNow() {
+  timer = undefined;
+  reading = true;
+  readAt = performance.now();
+  const { kind } = state.place;
+  const all = [...wanted];
+  wanted.clear();
+  const shown = kind ? ["subject", "status"] : ["locks", "elections", "sessions", "status"];
+  const due = all.filter((one) => shown.includes(one));
+  await Promise.all(due.map((one) => READERS[one]().then(() => cleared(one), (error) => failed(one, error))));
+  reading = false;
+  if (wanted.size > 0) read([]);
+}
+
+const READERS = {
+  async status() {
+    const status = await get("/v1/status");
+    state.status = status;
+    figures.sample(status, state.isWhole);
+    state.isWhole = state.connection === "live";
+    show(by("node"), `node ${status.node}`, el("span", { class: "version" }, ` · ${status.version}`));
+    figures.render(by("figures"), status.engine === "peer");
+    renderMembers(by("members"), status);
+  },
+
+  async locks() {
+    const { search, waiting, after } = state.place;
+    const data = await get(listed("/v1/locks", { search, waiting, after: after.locks, limit: ROWS }));
+    for (const lock of data.locks) {
+      for (const one of [...lock.holders, ...lock.waiters]) learn(one);
+    }
+    renderLocks(by("locks"), data, state.place);
+  },
+
+  async elections() {
+    const { search, waiting, after } = state.place;
+    const data = await get(listed("/v1/elections", { search, waiting, after: after.elections, limit: ROWS }));
+    for (const { leader } of data.elections) {
+      if (leader) learn(leader);
+    }
+    renderElections(by("elections"), data, state.place);
+  },
+
+  async sessions() {
+    const { search, waiting, after } = state.place;
+    const asked = { search, waiting, after: after.sessions, limit: ROWS + 1 };
+    const sessions = await get(listed("/v1/sessions", asked));
+    sessions.forEach(learn);
+    renderSessions(by("sessions"), sessions, state.status?.sessions ?? sessions.length, state.place);
+    renderStream();
+  },
+
+  async subject() {
+    const { kind, name } = state.place;
+    const subject = await readSubject(kind, name);
+    if (state.place.name !== name || state.place.kind !== kind) return;
+    state.subject = subject;
+    renderSubject(by("subject"), subject, state.whoami);
+  },
+};
+
+const failures = new Map();
+
+function cleared(one) {
+  if (failures.delete(one)) sayState();
+}
+
+/** What the server refused is said in its words; that it cannot be reached is known from the stream of events. */
+function failed(one, error) {
+  if (error.status !== undefined && error.status !== 401) {
+    failures.set(one, error.message);
+    sayState();
+  }
+}
+
+function learn({ session, label }) {
+  if (state.labels.size >= MOST_LABELS) state.labels.clear();
+  if (label) state.labels.set(session, label);
+}
+
+// What happens.
+
+function happened(event) {
+  figures.event(event);
+  if (event.event === "vacant" || event.event === "wanted") return;
+  if (event.label) learn(event);
+  event.at_ms ??= Date.now();
+  state.events.unshift(event);
+  if (state.events.length > MOST_EVENTS) state.events.length = MOST_EVENTS;
+  if (state.paused !== undefined) state.paused.missed++;
+  scheduleStream();
+  if (event.event === "missed") {
+    read(["status", "locks", "elections", "sessions", "subject"]);
+  } else {
+    const { kind, name } = state.place;
+    const changed = event.kind === undefined ? ["sessions", "locks"] : [`${event.kind}s`, "sessions"];
+    read(kind !== undefined && event.kind === kind && event.name === name ? ["subject", ...changed] : changed);
+  }
+}
+
+let drawing = false;
+
+function scheduleStream() {
+  if (drawing) return;
+  drawing = true;
+  setTimeout(() => {
+    drawing = false;
+    renderStream();
+  }, 150);
+}
+
+function renderStream() {
+  if (state.place.kind !== undefined || document.hidden) return;
+  const events = (state.paused?.events ?? state.events).slice(0, MOST_SHOWN);
+  const called = events.map((event) => ({ ...event, label: event.label ?? state.labels.get(event.session) }));
+  renderEvents(by("events"), called, state.paused !== undefined, state.paused?.missed ?? 0);
+}
+
+/** What happened before this page was opened. */
+async function readPast() {
+  const { events } = await get("/v1/history");
+  const known = new Set(state.events.map((event) => event.index));
+  for (const event of events) {
+    if (!known.has(event.index)) state.events.push(event);
+  }
+  state.events.length = Math.min(state.events.length, MOST_EVENTS);
+  renderStream();
+}
+
+// Whether the connection is there.
+
+const feed = new Feed(happened, (connection, why) => {
+  const before = state.connection;
+  state.connection = connection;
+  state.why = why;
+  if (connection === "live") {
+    by("token-dialog").close();
+    state.backAt = before === "lost" ? Date.now() : undefined;
+    state.lostAt = undefined;
+    setTimeout(sayState, 8_000);
+    everything();
+  } else if (connection === "lost") {
+    state.isWhole = false;
+    state.lostAt ??= Date.now();
+  }
+  sayState();
+});
+
+function everything() {
+  get("/v1/whoami").then((whoami) => {
+    state.whoami = whoami;
+    by("identity").hidden = whoami.name === undefined;
+    by("identity").textContent = `${whoami.name} (${whoami.role})`;
+    if (state.subject) renderSubject(by("subject"), state.subject, whoami);
+  }, () => {});
+  readPast().catch(() => {});
+  read(["status", "locks", "elections", "sessions", "subject"]);
+}
+
+const STATES = { connecting: "connecting", live: "live", lost: "connection lost", refused: "no token" };
+
+function sayState() {
+  const { connection, lostAt, backAt, why } = state;
+  const shown = by("connection");
+  shown.dataset.state = connection;
+  show(shown, STATES[connection]);
+  document.body.classList.toggle("stale", connection === "lost");
+  const banner = by("banner");
+  const isBack = connection === "live" && backAt !== undefined && Date.now() - backAt < 8_000;
+  const refusal = [...failures.values()][0];
+  banner.dataset.state = connection === "lost" ? "lost" : isBack ? "back" : "refused";
+  banner.hidden = connection !== "lost" && !isBack && refusal === undefined;
+  if (connection === "lost") {
+    const retry = el("button", { type: "button", class: "quiet", "data-action": "retry" }, "Try now");
+    const said = `The connection was lost at ${clock(lostAt)}. What is shown is what was known then. `;
+    show(banner, el("strong", {}, said), el("span", {}, `Trying again by itself (${why}). `), retry);
+  } else if (isBack) {
+    show(banner, el("strong", {}, `The connection is back since ${clock(backAt)}. `), "Everything was read anew.");
+  } else {
+    show(banner, refusal ?? "");
+  }
+}
+
+// Times that go on, and times that run out.
+
+function tick() {
+  if (document.hidden) return;
+  const at = performance.now();
+  for (const element of document.querySelectorAll("[data-since]")) {
+    element.textContent = age(at - Number(element.dataset.since));
+  }
+  let isDoubtful = false;
+  for (const element of document.querySelectorAll("[data-until]")) {
+    if (!element.checkVisibility()) continue;
+    const left = Math.max(0, Number(element.dataset.until) - at);
+    const share = left / Number(element.dataset.ttl);
+    element.querySelector("time").textContent = age(left);
+    element.querySelector("progress").value = share;
+    element.classList.toggle("low", share < 1 / 3);
+    isDoubtful ||= share < 1 / 2;
+  }
+  if (isDoubtful && state.connection === "live" && at - readAt > SESSIONS_EVERY_MS) {
+    read(["sessions", "subject"]);
+  }
+}
+
+// What people do.
+
+const ACTIONS = {
+  token: () => askForToken("", true),
+  forget: () => {
+    token.forget();
+    location.reload();
+  },
+  close: (button) => button.closest("dialog").close(),
+  force: () => askForForce(state.subject, state.whoami),
+  retry: () => feed.start(),
+  skip: () => by("main").focus(),
+  pause: () => {
+    state.paused = state.paused === undefined ? { events: state.events.slice(), missed: 0 } : undefined;
+    renderStream();
+  },
+};
+
+document.addEventListener("click", (click) => {
+  const button = click.target.closest("[data-action]");
+  if (!button) return;
+  click.preventDefault();
+  ACTIONS[button.dataset.action](button);
+});
+
+document.addEventListener("keydown", (key) => {
+  const isTyping = ["INPUT", "TEXTAREA"].includes(document.activeElement?.tagName);
+  if (key.key === "/" && !isTyping && !document.querySelector("dialog[open]")) {
+    key.preventDefault();
+    by("search").focus();
+  }
+});
+
+let typed;
+by("search").addEventListener("input", () => {
+  clearTimeout(typed);
+  typed = setTimeout(search, 200);
+});
+by("search-form").addEventListener("submit", (submit) => {
+  submit.preventDefault();
+  clearTimeout(typed);
+  search();
+});
+
+function search() {
+  const at = state.place.kind === undefined ? state.place : placeOf("#/");
+  const text = by("search").value.trim();
+  location.hash = at.with({ search: text, locks: "", elections: "", sessions: "" });
+}
+
+function askForToken(why, mayCancel) {
+  by("token-why").textContent = why;
+  by("token-cancel").hidden = !mayCancel;
+  by("token-forget").hidden = !mayCancel || !token.get();
+  if (!by("token-dialog").open) {
+    by("token").value = "";
+    by("token-dialog").showModal();
+  }
+}
+
+by("token-dialog").addEventListener("cancel", (cancel) => {
+  if (by("token-cancel").hidden) cancel.preventDefault();
+});
+by("token-form").addEventListener("submit", (submit) => {
+  submit.preventDefault();
+  token.set(by("token").value.trim());
+  by("token").value = "";
+  feed.start();
+});
+by("force-form").addEventListener("submit", (submit) => {
+  submit.preventDefault();
+  force(state.subject);
+});
+
+// Without a token, what the server says of it is for programs; with a wrong one, it is for people.
+whenRefused((problem) => askForToken(token.get() ? problem.message : "", false));
+addEventListener("hashchange", arrive);
+document.addEventListener("visibilitychange", () => {
+  if (!document.hidden) {
+    state.isWhole = false;
+    renderStream();
+    read(["status", "locks", "elections", "sessions", "subject"]);
+  }
+});
+setInterval(tick, 500);
+setInterval(() => state.connection === "live" && !document.hidden && read(["status"]), STATUS_EVERY_MS);
+arrive();
+feed.start();

@@ -1,0 +1,169 @@
+// The page of one lock or one election: who has it, who waits, what has happened to it, and how to take it away.
+
+import { by, el, show } from "./elements.js";
+import { count, mode, moment, number, span, who } from "./words.js";
+import { eventRow, since, until } from "./lists.js";
+import { get, now, post } from "./service.js";
+
+/** So many of those who wait are shown. */
+const MOST_WAITERS = 100;
+
+/** Reads everything that the page shows. */
+export async function readSubject(kind, name) {
+  const path = `/v1/${kind}s/${encodeURIComponent(name)}`;
+  const [found, history] = await Promise.all([get(path), get(`${path}/history`)]);
+  const subject = { kind, name, found, history: history.events };
+  const [first] = holders(subject);
+  // It may have ended since, and then there is nothing to say of it.
+  subject.session = first && (await get(`/v1/sessions/${first.session}`).catch(() => undefined));
+  return subject;
+}
+
+/** Those who have it, whichever of both it is. */
+export function holders({ kind, found }) {
+  if (kind === "lock") return found.holders;
+  return found.leader ? [{ ...found.leader, held_ms: now() - found.leader.since_ms }] : [];
+}
+
+export function renderSubject(into, subject, whoami) {
+  const { kind, name, found, history } = subject;
+  const those = holders(subject);
+  const isLock = kind === "lock";
+  show(
+    into,
+    el("p", { class: "back" }, el("a", { href: "#/" }, "« Everything")),
+    el(
+      "div",
+      { class: "title" },
+      el("div", {}, el("p", { class: "muted" }, isLock ? "Lock" : "Election"), el("h1", { class: "name" }, name)),
+      those.length > 0 && forceButton(isLock, whoami),
+    ),
+    found.here_only &&
+      el("p", { class: "muted note" }, "What clients of this node have: those of other nodes may have it as well."),
+    el(
+      "div",
+      { class: "columns even" },
+      el("div", { class: "column" }, holding(subject, those), line(subject)),
+      el("div", { class: "column" }, past(history)),
+    ),
+  );
+}
+
+function forceButton(isLock, whoami) {
+  const what = isLock ? "Release by force…" : "Depose by force…";
+  const isAllowed = !whoami || whoami.role === "admin";
+  const name = whoami?.name;
+  return el(
+    "div",
+    { class: "deed" },
+    el("button", { type: "button", class: "danger", "data-action": "force", id: "force", disabled: !isAllowed }, what),
+    !isAllowed && el("span", { class: "muted" }, `The token of “${name}” is not for this: it takes one for admin.`),
+  );
+}
+
+function holding({ kind, found, session }, those) {
+  const title = kind === "lock" ? "Held by" : "Led by";
+  const fact = (label, value) => el("div", {}, el("dt", {}, label), el("dd", {}, value));
+  const card = (holder) =>
+    el(
+      "li",
+      { "data-key": holder.session },
+      el("p", { class: "main" }, who(holder.session, holder.label)),
+      el(
+        "dl",
+        {},
+        fact("for", since(holder.held_ms)),
+        fact("since", moment(holder.since_ms)),
+        fact("fence", el("span", { class: "fence" }, holder.fence)),
+        fact("session", el("code", {}, holder.session)),
+        holder.session === session?.session && fact("it has left", until(session.left_ms, session.ttl_ms)),
+        mode(holder.mode) && fact("mode", mode(holder.mode)),
+        holder.value && fact("says", el("span", { class: "value-text" }, holder.value)),
+      ),
+    );
+  const more = kind === "lock" ? found.holding - those.length : 0;
+  const free = found.delay_ms ? `Nobody: it is kept back for ${span(found.delay_ms)} after a loss.` : "Nobody.";
+  return el(
+    "section",
+    { class: "panel", id: "holders", "data-key": "holders" },
+    el("div", { class: "head" }, el("h2", {}, title), those.length > 1 && el("span", { class: "muted" }, those.length)),
+    those.length === 0
+      ? el("p", { class: "muted note" }, free)
+      : el("ul", { class: "cards" }, those.map(card)),
+    more > 0 && el("p", { class: "muted note" }, `and ${number(more)} more`),
+  );
+}
+
+function line({ kind, found }) {
+  const waiting = found.waiting;
+  const shown = (found.waiters ?? []).slice(0, MOST_WAITERS);
+  const more = waiting - shown.length;
+  const one = (waiter) =>
+    el(
+      "li",
+      { "data-key": waiter.session },
+      who(waiter.session, waiter.label),
+      mode(waiter.mode) && el("span", { class: "badge plain" }, mode(waiter.mode)),
+      el("span", { class: "muted" }, " for ", since(waiter.waited_ms)),
+    );
+  return el(
+    "section",
+    { class: "panel", id: "waiters", "data-key": "waiters" },
+    el("div", { class: "head" }, el("h2", {}, "In line"), el("span", { class: "muted" }, number(waiting))),
+    waiting === 0 && el("p", { class: "muted note" }, "Nobody waits."),
+    shown.length > 0 && el("ol", { class: "queue" }, shown.map(one)),
+    kind === "election" && waiting > 0
+      ? el("p", { class: "muted note" }, `${count(waiting, "candidate waits", "candidates wait")}.`)
+      : more > 0 && el("p", { class: "muted note" }, `and ${number(more)} more`),
+  );
+}
+
+function past(history) {
+  return el(
+    "section",
+    { class: "panel", id: "history", "data-key": "history" },
+    el("div", { class: "head" }, el("h2", {}, "What happened"), el("span", { class: "muted" }, "the latest first")),
+    history.length === 0
+      ? el("p", { class: "muted note" }, "This node remembers nothing of it.")
+      : el("ol", { class: "events" }, history.map((event) => eventRow(event, true))),
+  );
+}
+
+/** Asks whether it is really meant, and by whom. */
+export function askForForce(subject, whoami) {
+  const those = holders(subject);
+  const next = subject.found.waiters?.[0];
+  show(
+    by("force-what"),
+    el("p", {}, el("span", { class: "name" }, subject.name), " is taken away from ", named(those), "."),
+    el(
+      "p",
+      { class: "muted" },
+      "Whoever has it may not notice at once and go on for a while; only a resource that looks at fences stops that. ",
+      next ? ["The next in line, ", el("strong", {}, next.label || next.session), ", gets it."] : "",
+    ),
+  );
+  by("force-why").textContent = "";
+  by("force-by").value ||= whoami?.name ?? "";
+  by("force-dialog").showModal();
+}
+
+function named(those) {
+  const [first] = those;
+  const more = those.length - 1;
+  return [el("strong", {}, first?.label || "its holder"), more > 0 && ` and ${count(more, "other", "others")}`];
+}
+
+/** Does it. What the server says against it is shown. */
+export async function force(subject) {
+  by("force-confirm").disabled = true;
+  try {
+    const path = `/v1/${subject.kind}s/${encodeURIComponent(subject.name)}/force`;
+    await post(path, { by: `${by("force-by").value.trim()}, at the dashboard` });
+    by("force-dialog").close();
+  } catch (problem) {
+    by("force-why").textContent = problem.message;
+  } finally {
+    by("force-confirm").disabled = false;
+  }
+}

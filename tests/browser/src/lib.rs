@@ -1,0 +1,1 @@
+//! What people see of Quorate in a real browser: everything is in the tests.

@@ -1,0 +1,172 @@
+//! Nodes and commands as processes of their own, and single requests.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// The command that is tested.
+pub(crate) fn program() -> PathBuf {
+    let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/debug/quorate");
+    std::env::var_os("QUORATE_BIN").map_or_else(built, PathBuf::from)
+}
+
+/// A directory that is gone when the test is.
+pub(crate) struct Directory(PathBuf);
+
+impl Directory {
+    pub(crate) fn new() -> Directory {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let number = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path = std::env::temp_dir().join(format!("quorate-browser-{}-{number}", std::process::id()));
+        std::fs::create_dir_all(&path).unwrap();
+        Directory(path)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        &self.0
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        // What is left is the system's to clean up.
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// A process that dies with the test, whatever becomes of that.
+pub(crate) struct Process(Child);
+
+impl Process {
+    /// Starts it in a group of its own, with whatever it starts in turn.
+    fn start(command: &mut Command) -> Process {
+        Process(command.process_group(0).stdin(Stdio::null()).stderr(Stdio::null()).spawn().unwrap())
+    }
+
+    /// Asks it to end, as a shell does.
+    pub(crate) fn terminate(&mut self) {
+        let status = Command::new("kill").args(["-s", "TERM", &self.0.id().to_string()]).status().unwrap();
+        assert!(status.success());
+        self.0.wait().unwrap();
+    }
+
+    /// Kills it with whatever it has started, as the crash of a machine would.
+    pub(crate) fn kill(&mut self) {
+        let group = format!("-{}", self.0.id());
+        // It may be dead already.
+        let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).stderr(Stdio::null()).status();
+        let _ = self.0.wait();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A node.
+pub(crate) struct Served {
+    pub(crate) process: Process,
+    pub(crate) address: String,
+}
+
+impl Served {
+    /// Starts a node on its data, and waits until it listens.
+    pub(crate) fn start(data: &Path, listen: &str, extra: &[&str]) -> Served {
+        let mut command = Command::new(program());
+        command.args(["serve", "--json", "--listen", listen, "--data"]).arg(data).args(extra);
+        let mut process = Process::start(command.stdout(Stdio::piped()));
+        let mut line = String::new();
+        BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let started: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("the node said {line:?}"));
+        Served { process, address: started["address"].as_str().unwrap().to_string() }
+    }
+
+    /// Where its page is.
+    pub(crate) fn page(&self) -> String {
+        format!("http://{}/", self.address)
+    }
+
+    /// `quorate lock NAME -- sleep`, as a user would type it.
+    pub(crate) fn hold(&self, name: &str, options: &[&str]) -> Process {
+        self.run(&[&["lock", name], options, &["--", "sleep", "120"]].concat())
+    }
+
+    /// A command that goes on for a while.
+    pub(crate) fn run(&self, arguments: &[&str]) -> Process {
+        let mut command = Command::new(program());
+        command.args(arguments).env("QUORATE_ENDPOINTS", &self.address);
+        Process::start(command.stdout(Stdio::null()))
+    }
+
+    pub(crate) fn post(&self, path: &str, body: &str) -> Value {
+        let (status, answer) = request(&self.address, "POST", path, "", body);
+        assert!((200..300).contains(&status), "{path} {body}: {status} {answer}");
+        answer
+    }
+
+    pub(crate) fn get(&self, path: &str) -> Value {
+        let (status, answer) = request(&self.address, "GET", path, "", "");
+        assert_eq!(status, 200, "{path}: {answer}");
+        answer
+    }
+}
+
+/// Ports that are free: nobody has them, at least not now.
+pub(crate) fn addresses() -> [String; 3] {
+    let listeners = [(); 3].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
+    listeners.each_ref().map(|listener| listener.local_addr().unwrap().to_string())
+}
+
+/// A single request over HTTP, with more headers, each with its end of line.
+pub(crate) fn request(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+    let (status, body) = exchange(address, method, path, headers, body);
+    (status, serde_json::from_str(&body).unwrap_or(Value::Null))
+}
+
+/// A text that is no JSON.
+pub(crate) fn text(address: &str, path: &str) -> String {
+    exchange(address, "GET", path, "", "").1
+}
+
+fn exchange(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, String) {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let head = format!("{method} {path} HTTP/1.1\r\nHost: {address}\r\nConnection: close\r\n{headers}");
+    write!(stream, "{head}Content-Length: {}\r\n\r\n{body}", body.len()).unwrap();
+    // Drivers keep the connection, whatever they are told: only the length says where the answer ends.
+    let mut reader = BufReader::new(stream);
+    let (mut head, mut length) = (String::new(), None);
+    while !head.ends_with("\r\n\r\n") {
+        let start = head.len();
+        assert!(reader.read_line(&mut head).unwrap() > 0, "{method} {path} was answered {head:?}");
+        if let Some((name, value)) = head[start..].split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().ok();
+        }
+    }
+    let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap();
+    let mut body = Vec::new();
+    reader.take(length.unwrap_or(if status == 204 { 0 } else { u64::MAX })).read_to_end(&mut body).unwrap();
+    (status, String::from_utf8_lossy(&body).into_owned())
+}
+
+/// Tries until it succeeds, for a generous time.
+pub(crate) fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> T {
+    let until = Instant::now() + Duration::from_secs(60);
+    loop {
+        match attempt() {
+            Ok(done) => return done,
+            Err(instead) => assert!(Instant::now() < until, "{what} did not happen within a minute: {instead}"),
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+}
