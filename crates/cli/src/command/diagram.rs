@@ -1,7 +1,7 @@
 //! `quorate diagram`: a trace as a picture, the laboratory's or that of real nodes.
 
 use std::collections::BTreeSet;
-use std::path::PathBuf;
+use std::path::Path;
 use std::process::ExitCode;
 
 use quorate_core::trace::Record;
@@ -61,7 +61,7 @@ fn is_of_the_laboratory(bytes: &[u8]) -> bool {
     lines(bytes).next().is_some_and(|(_, line)| serde_json::from_slice::<Record>(line).is_ok())
 }
 
-fn of_the_laboratory(arguments: &Diagram, path: &PathBuf, bytes: &[u8]) -> Result<Run, Failure> {
+fn of_the_laboratory(arguments: &Diagram, path: &Path, bytes: &[u8]) -> Result<Run, Failure> {
     let name = path.display();
     if arguments.file.len() > 1 {
         let why = "it is the laboratory's, and has a whole run: draw it alone";
