@@ -3,7 +3,6 @@
 //! `UPDATE=1 cargo test -p quorate-lab --test diagrams` rewrites the files in `tests/diagrams`; look at them.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 use proptest::test_runner::RngSeed;
@@ -107,9 +106,9 @@ fn messages_are_doubled_and_a_process_crashes() {
     compare_view("lamport-with-faults-folded", &picture, &folded, &[("svg", Format::Svg)]);
 }
 
-/// A run of 100,000 records is drawn and exported in time.
+/// Of a run of 100,000 records a part is drawn, and all of it exported.
 #[test]
-fn long_runs_are_cut_and_quick() {
+fn long_runs_are_cut() {
     let experiment = Experiment {
         n: 5,
         clients: ClientPlan { workload: Workload::Poisson(0.3), entries: 8_000, ..ClientPlan::default() },
@@ -120,34 +119,29 @@ fn long_runs_are_cut_and_quick() {
     records.truncate(100_000);
     let mark = Mark { at: records[60_000].at, process: None, text: "here".into() };
     let picture = Picture { n: 5, records: &records, title: "long".into(), marks: vec![mark] };
-    let began = Instant::now();
     let (text, svg, narrow) = (picture.text(FILE_COLUMNS), picture.svg(), picture.text(40));
-    // Generous for a busy machine; alone it takes a fraction of a second.
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
+    assert!(svg.len() < 1000 * MOST_RECORDS, "{} bytes", svg.len());
     assert!(text.contains("earlier records are not shown") && text.contains("later records are not shown"));
     assert!(text.contains("▶▶▶  here") && narrow.contains("here"));
     assert!(text.lines().count() < 2 * MOST_RECORDS);
     roxmltree::Document::parse(&svg).unwrap();
-    let began = Instant::now();
     assert_eq!(json_lines(&records).lines().count(), 100_000);
     assert_eq!(shiviz(5, &records).lines().count(), 2 + 2 * 5 + 2 * 100_000);
-    assert!(began.elapsed() < Duration::from_secs(3), "{:?}", began.elapsed());
 }
 
-/// So is one where everything happens to somebody else, which would be quadratic if everybody knew of everybody.
+/// So is one where everything happens to somebody else, which would be quadratic if everybody knew of everybody: 10 GB.
 #[test]
-fn many_processes_are_quick() {
+fn many_processes_do_not_all_know_each_other() {
     let to = |process: u32| Id::new(process % 100_000 + 1);
     let sent =
         |process| What::Sent { to: to(process), sequence: 1, label: Label { kind: "word".into(), number: None } };
     let records: Vec<_> =
         (1..=100_000).map(|process| Record { at: 0, process: Id::new(process), what: sent(process) }).collect();
     let picture = Picture { n: 100_000, records: &records, title: "many".into(), marks: vec![] };
-    let began = Instant::now();
     for format in [Format::Text, Format::Svg, Format::JsonLines, Format::Shiviz] {
-        assert!(picture.render(format, &View::default()).unwrap().len() > 10_000);
+        let length = picture.render(format, &View::default()).unwrap().len();
+        assert!((10_000..50_000_000).contains(&length), "{format:?}: {length} bytes");
     }
-    assert!(began.elapsed() < Duration::from_secs(4), "{:?}", began.elapsed());
 }
 
 fn id() -> impl Strategy<Value = Id> {

@@ -21,7 +21,6 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use super::{
     Api, Failure, checked_delay, checked_label, checked_mode, checked_ttl, election_name, end_of, lock_name, soon,
 };
-use crate::access::Authorised;
 use crate::engine::Engine;
 use crate::machine::{Acquire, Departure, Fence, Name, SessionId};
 use crate::service::NewSession;
@@ -83,7 +82,7 @@ pub(super) async fn open<E: Engine>(api: Api<E>, request: HttpRequest) -> Respon
         // Whoever goes away before the upgrade has asked for nothing.
         if let Ok(upgraded) = hyper::upgrade::on(request).await {
             let _counted = api.telemetry.stream();
-            converse(&api.service, &api.asked, TokioIo::new(upgraded)).await;
+            converse(&api, TokioIo::new(upgraded)).await;
         }
     });
     let headers = [
@@ -94,7 +93,7 @@ pub(super) async fn open<E: Engine>(api: Api<E>, request: HttpRequest) -> Respon
 }
 
 /// Answers what is asked until the other side goes away. What it has asked for and not yet been told stays in line.
-async fn converse<E: Engine>(service: &Authorised<E>, asked: &Asked, io: impl AsyncRead + AsyncWrite + Unpin) {
+async fn converse<E: Engine>(api: &Api<E>, io: impl AsyncRead + AsyncWrite + Unpin) {
     let codec = LengthDelimitedCodec::builder().max_frame_length(LONGEST_FRAME).new_codec();
     let (mut sink, mut asks) = Framed::new(io, codec).split();
     let (mut pending, mut standing) = (FuturesUnordered::new(), 0);
@@ -112,12 +111,12 @@ async fn converse<E: Engine>(service: &Authorised<E>, asked: &Asked, io: impl As
                 let Some(Ok(frame)) = ask else { return };
                 // Whoever writes what cannot be read is not understood any further.
                 let Ok(Ask { number, request }) = postcard::from_bytes::<Ask>(&frame) else { return };
-                let (row, is_standing) = (asked.row(&request), request.is_standing());
+                let (row, is_standing) = (api.asked.row(&request), request.is_standing());
                 let is_refused = is_standing && standing == MOST_STANDING;
                 let is_standing = is_standing && !is_refused;
                 standing += usize::from(is_standing);
                 pending.push(async move {
-                    let outcome = if is_refused { Err(too_many()) } else { answer(service, request).await };
+                    let outcome = if is_refused { Err(too_many()) } else { answer(api, request).await };
                     row.count(outcome.as_ref().err().map(|trouble| trouble.kind));
                     (Answer { number, outcome }, is_standing)
                 });
@@ -132,14 +131,15 @@ fn too_many() -> Trouble {
     Trouble { kind: ProblemKind::TooMany, detail }
 }
 
-async fn answer<E: Engine>(service: &Authorised<E>, request: Request) -> Result<Reply, Trouble> {
-    respond(service, request).await.map_err(|mut failure| {
+async fn answer<E: Engine>(api: &Api<E>, request: Request) -> Result<Reply, Trouble> {
+    respond(api, request).await.map_err(|mut failure| {
         let problem = failure.problem();
         Trouble { kind: problem.kind, detail: problem.to_string() }
     })
 }
 
-async fn respond<E: Engine>(service: &Authorised<E>, request: Request) -> Result<Reply, Failure> {
+async fn respond<E: Engine>(api: &Api<E>, request: Request) -> Result<Reply, Failure> {
+    let service = &api.service;
     match request {
         Request::Open { ttl_ms, label } => {
             let (ttl, label) = (checked_ttl(Some(Span::from_millis(ttl_ms)))?, checked_label(Some(label))?);
@@ -183,6 +183,8 @@ async fn respond<E: Engine>(service: &Authorised<E>, request: Request) -> Result
         Request::UntilLost { session, subject, fence } => {
             let (session, name, fence) = (id(session)?, named(subject)?, Fence::from_number(fence));
             let departure = service.until_lost(session, &name, fence, soon()).await?;
+            // Who asks late is told all the same, as long as it is remembered.
+            let departure = departure.or_else(|| api.telemetry.departure(session, &name, fence));
             Ok(Reply::Lost { why: why_lost(departure).into() })
         }
     }

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-use crate::machine::{Event, Moment, Name, SessionId};
+use crate::machine::{Departure, Event, Fence, Moment, Name, SessionId};
 use crate::service::Occurrence;
 
 /// So many locks and elections have a past. Those to which nothing has happened for the longest time lose theirs.
@@ -68,6 +68,14 @@ impl History {
         events.into_iter().flatten().rev().cloned().collect()
     }
 
+    /// Why a grant is over, if that is still known.
+    pub(super) fn departure(&self, of: SessionId, name: &Name, with: Fence) -> Option<Departure> {
+        self.named.get(name)?.events.iter().rev().find_map(|occurrence| match &occurrence.event {
+            Event::Lost { session, fence, departure, .. } if (*session, *fence) == (of, with) => Some(*departure),
+            _ => None,
+        })
+    }
+
     /// What a session was called that is gone, if that is still known.
     pub(super) fn label(&self, session: SessionId) -> Option<Arc<str>> {
         self.labels.get(&session).map(|(_, label)| Arc::clone(label))
@@ -118,7 +126,6 @@ fn memorable(event: &Event) -> Option<(Option<&Name>, Event)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::Fence;
 
     fn granted(name: &str, number: u64) -> Event {
         let (name, session, fence) = (Name::lock(name), SessionId::new(1).unwrap(), Fence::from_number(number));
@@ -134,6 +141,25 @@ mod tests {
             other => panic!("{other:?}"),
         };
         history.of(Some(&Name::lock(name))).iter().map(fence).collect()
+    }
+
+    #[test]
+    fn why_a_grant_is_over_is_known_for_a_while() {
+        let (mut history, session) = (History::default(), SessionId::new(1).unwrap());
+        let lost = |number, departure| Event::Lost {
+            name: Name::lock("job"),
+            session,
+            fence: Fence::from_number(number),
+            departure,
+            since_ms: 0,
+        };
+        history.applied(
+            Moment { index: 1, at_ms: 0 },
+            &[lost(3, Departure::Expired), granted("job", 5), lost(5, Departure::Forced)],
+        );
+        let why = |number| history.departure(session, &Name::lock("job"), Fence::from_number(number));
+        assert_eq!([why(3), why(5), why(4)], [Some(Departure::Expired), Some(Departure::Forced), None]);
+        assert_eq!(history.departure(session, &Name::lock("other"), Fence::from_number(5)), None);
     }
 
     #[test]

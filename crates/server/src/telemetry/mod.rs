@@ -32,7 +32,7 @@ pub(crate) use page::page;
 pub(crate) use requests::{Results, Row};
 
 use crate::engine::{Leadership, Listener};
-use crate::machine::{Event, Machine, Moment, Name, SessionId};
+use crate::machine::{Departure, Event, Fence, Machine, Moment, Name, SessionId};
 use crate::service::Occurrence;
 use history::History;
 use journal::Notes;
@@ -99,6 +99,11 @@ impl Telemetry {
     /// What happened to this, or to everything, as far as it is remembered: the latest first.
     pub(crate) fn history(&self, name: Option<&Name>) -> Vec<Arc<Occurrence>> {
         self.past().of(name)
+    }
+
+    /// Why a grant is over, if that is still known: for who asks when it was over already.
+    pub(crate) fn departure(&self, session: SessionId, name: &Name, fence: Fence) -> Option<Departure> {
+        self.past().departure(session, name, fence)
     }
 
     /// What a session was called that is gone, if that is still known.
