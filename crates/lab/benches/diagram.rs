@@ -1,7 +1,7 @@
 //! How long drawings take: 1,000 records as SVG in less than 50 ms, and what else there is beside it.
 //!
-//! `cargo bench -p quorate-lab --bench diagram` prints a line for each; with `--features command` also the page. Each is
-//! the middle one of several rounds.
+//! `cargo bench -p quorate-lab --bench diagram` prints a line for each; with `--features command` also the page. Each
+//! is the middle one of several rounds.
 
 use std::process::ExitCode;
 use std::time::{Duration, Instant};

@@ -66,7 +66,7 @@ impl<P: Process> Driver<P> {
         me: Id,
         process: P,
         store: Store<P::Stable>,
-        outboxes: BTreeMap<Id, Arc<Outbox>>,
+        outboxes: &BTreeMap<Id, Arc<Outbox>>,
         seed: u64,
     ) -> Self {
         let chance = Xoshiro256PlusPlus::seed_from_u64(seed);

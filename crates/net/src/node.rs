@@ -443,7 +443,7 @@ impl Visitor for Joining<'_> {
         });
         let tracer = tracer.transpose()?;
         let process = Surviving::<M>::within(LIMITS, &Setting::new(*me, group), tracer.is_some());
-        let driver = Driver::new(*me, process, store, outboxes, u64::from_ne_bytes(seed));
+        let driver = Driver::new(*me, process, store, &outboxes, u64::from_ne_bytes(seed));
         let (commands, commanded) = mpsc::unbounded_channel();
         let (leader, leadership) = watch::channel(None);
         let running = Running {

@@ -43,7 +43,7 @@ pub(crate) fn run(arguments: &Claims, terminal: &mut Terminal) -> Result<ExitCod
         write(path, &rulings)?;
     }
     if let Some(path) = &arguments.html {
-        files::write(path, &html(&rulings))?;
+        files::write(path, html(&rulings))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -50,7 +50,7 @@ pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> Result<ExitCo
         terminal.warn(&folder.write(&figures)?);
     }
     if let Some(path) = &arguments.html {
-        files::write(path, &html(&mutex, &election, &recovery, number))?;
+        files::write(path, html(&mutex, &election, &recovery, number))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -69,7 +69,7 @@ impl<'a> Folder<'a> {
     /// Writes figures into it, one file each, and says which.
     pub fn write(&self, figures: &[Figure]) -> Result<String, Failure> {
         for figure in figures {
-            write(&self.0.join(format!("{}.svg", figure.name)), &figure.svg())?;
+            write(&self.0.join(format!("{}.svg", figure.name)), figure.svg())?;
         }
         let names: Vec<_> = figures.iter().map(|figure| format!("{}.svg", figure.name)).collect();
         Ok(format!("{} has {}", self.0.display(), names.join(", ")))

@@ -16,16 +16,16 @@ pub(super) async fn all<E: Engine>(api: Api<E>) -> Result<Json<History>, Failure
 }
 
 pub(super) async fn of_lock<E: Engine>(api: Api<E>, Path(name): Path<String>) -> Result<Json<History>, Failure> {
-    remembered(&api, Some(lock_name(name)?))
+    remembered(&api, Some(&lock_name(name)?))
 }
 
 pub(super) async fn of_election<E: Engine>(api: Api<E>, Path(name): Path<String>) -> Result<Json<History>, Failure> {
-    remembered(&api, Some(election_name(name)?))
+    remembered(&api, Some(&election_name(name)?))
 }
 
-fn remembered<E: Engine>(api: &Api<E>, name: Option<Name>) -> Result<Json<History>, Failure> {
+fn remembered<E: Engine>(api: &Api<E>, name: Option<&Name>) -> Result<Json<History>, Failure> {
     let service = api.service.reader()?;
-    let past = api.telemetry.history(name.as_ref());
+    let past = api.telemetry.history(name);
     let events = service.look(|machine| past.iter().filter_map(|one| told(one, machine, &api.telemetry)).collect());
     Ok(Json(History { events }))
 }
