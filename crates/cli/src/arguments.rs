@@ -228,8 +228,8 @@ pub(crate) struct Judge {
 
 /// Draw a trace: as a picture, or as a page to step through.
 ///
-/// Give one trace of the laboratory, or the traces of all nodes of a group, which are put together as `judge` does, with
-/// what is broken marked; times of nodes are in seconds. A long run is shown in part, and the picture says so.
+/// Give one trace of the laboratory, or the traces of all nodes of a group, which are put together as `judge` does,
+/// with what is broken marked; times of nodes are in seconds. A long run is shown in part, and the picture says so.
 #[derive(Args, Debug)]
 pub(crate) struct Diagram {
     /// What `sim --trace` or nodes have written

@@ -212,7 +212,8 @@ proptest! {
     ) {
         let picture = Picture { n, records: &records, title, marks };
         picture.text(columns);
-        for view in [View::default(), View { down, clocks, fold: true, part: Part::Records(1..40), ..View::default() }] {
+        let other = View { down, clocks, fold: true, part: Part::Records(1..40), ..View::default() };
+        for view in [View::default(), other] {
             let svg = picture.svg_of(&view);
             if let Err(error) = roxmltree::Document::parse(&svg) {
                 panic!("{error}\n{svg}");
