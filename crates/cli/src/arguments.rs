@@ -12,6 +12,7 @@ use quorate_lab::command::program::{EXIT_CODES, WIDTH};
 use quorate_lab::command::{check, parse, replay, scenarios, sim, view};
 use quorate_lab::exercise::Exercise;
 
+use crate::command::lab::Lab;
 use crate::command::service::backup::{Backup, Restore};
 use crate::command::service::bench::Bench;
 use crate::command::service::demo::Demo;
@@ -63,6 +64,8 @@ pub(crate) enum Command {
     Violation(Violation),
     /// Algorithms that are wrong in one place: find the run that shows it
     Exercise(ExerciseArguments),
+    /// The laboratory in a browser: run, look, interfere, explore
+    Lab(Lab),
     /// Serve locks and elections: one durable node by default
     Serve(Box<Serve>),
     /// Make certificates for nodes, and tokens for those who use them

@@ -37,6 +37,7 @@ fn run(command: Command, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
         Command::VotingSets(sets) => command::voting_sets::run(&sets, terminal),
         Command::Violation(violation) => command::violation::run(&violation, terminal),
         Command::Exercise(exercise) => command::exercise::run(&exercise, terminal),
+        Command::Lab(lab) => command::lab::run(&lab, terminal),
         Command::Serve(serve) => service::serve::run(*serve, terminal),
         Command::Keys(keys) => service::keys::run(&keys, terminal),
         Command::Lock(lock) => service::lock::run(*lock, terminal),

@@ -3,6 +3,7 @@
 //! [`Experiment::run`] takes the algorithm's name; [`Experiment::run_mutex`] and its sisters take a type, also one that
 //! is not in the catalogue.
 
+use std::fmt::Debug;
 use std::sync::Arc;
 
 use quorate_core::catalog::{ENTRIES, Entry, Family, Property, UnknownAlgorithm};
@@ -103,6 +104,10 @@ pub struct Spectators<'a> {
     pub records: Option<&'a mut dyn FnMut(&Record)>,
     /// Hears now and then how many events there were and how many requests were served.
     pub progress: Option<&'a mut dyn FnMut(u64, u64)>,
+    /// Sees a process before each of its steps, and again after it.
+    pub states: Option<&'a mut dyn FnMut(Id, &dyn Debug)>,
+    /// They have seen enough after so many events: the run is cut off.
+    pub enough: Option<u64>,
 }
 
 /// Why an experiment cannot be run. Nothing was done.
@@ -216,6 +221,7 @@ impl Experiment {
         self.check()?;
         let plan = self.plan(entry, &group);
         let observer = Observer::new(self.n, &plan.watch, spectators.records);
+        let observer = observer.looking(spectators.states).until(spectators.enough);
         let mut ignore = |_, _| {};
         let progress = spectators.progress.unwrap_or(&mut ignore);
         let outcome = simulate::run(&plan, &group, create, application, observer, progress);

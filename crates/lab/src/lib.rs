@@ -22,6 +22,7 @@
 //! | [`markup`] | what pages and drawings share |
 //! | [`stage`], [`scenario`] | a run of which somebody else decides what happens next; such runs as files |
 //! | [`violation`] | majority voting's chance of letting two in |
+//! | `page` (feature `page`) | the laboratory in a browser |
 //! | [`agenda`], [`random`], [`time`] | what is due next; seeded chance; ticks and δ |
 //! | `command`, `main` (feature `command`) | the laboratory on the command line, for any algorithm |
 
@@ -43,6 +44,8 @@ pub mod linearize;
 pub mod markup;
 pub mod network;
 pub mod observer;
+#[cfg(feature = "page")]
+pub mod page;
 #[cfg(feature = "plot")]
 pub mod plot;
 pub mod property;

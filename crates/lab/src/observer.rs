@@ -1,6 +1,7 @@
 //! Who watches a run: properties, meters, and whoever wants to see the records.
 
 use std::collections::BTreeSet;
+use std::fmt::Debug;
 
 use quorate_core::catalog::Property;
 use quorate_core::id::Id;
@@ -33,6 +34,8 @@ pub struct Observer<'a> {
     keep_records: usize,
     detector_needs: Ticks,
     sink: Option<&'a mut dyn FnMut(&Record)>,
+    states: Option<&'a mut dyn FnMut(Id, &dyn Debug)>,
+    enough: Option<u64>,
     sees_messages: bool,
     unexpected: u64,
     first_unexpected: Option<Record>,
@@ -113,12 +116,38 @@ impl<'a> Observer<'a> {
             keep_records: watch.keep_records,
             detector_needs: watch.detector_needs,
             sink,
+            states: None,
+            enough: None,
             sees_messages: true,
             unexpected: 0,
             first_unexpected: None,
         };
         observer.decide_what_to_see();
         observer
+    }
+
+    /// The same, which shows each process to somebody before and after each of its steps.
+    #[must_use]
+    pub fn looking(self, states: Option<&'a mut dyn FnMut(Id, &dyn Debug)>) -> Observer<'a> {
+        Observer { states, ..self }
+    }
+
+    /// The same, which has seen enough after so many events.
+    #[must_use]
+    pub fn until(self, enough: Option<u64>) -> Observer<'a> {
+        Observer { enough, ..self }
+    }
+
+    /// Sees a process, before a step or after it.
+    pub fn look(&mut self, id: Id, process: &impl Debug) {
+        if let Some(states) = &mut self.states {
+            states(id, process);
+        }
+    }
+
+    /// Whether it has seen enough.
+    pub fn has_seen_enough(&self, events: u64) -> bool {
+        self.enough.is_some_and(|enough| events >= enough)
     }
 
     /// Whether anybody wants to know of single messages. Most of the time nobody does, and telling would cost time.

@@ -96,7 +96,7 @@ fn cell(entry: &Entry, n: u32, victim: Victim) -> Result<RecoveryCell, Experimen
         }
     };
     let plan = plan(n);
-    plan.run(entry.name, Spectators { records: Some(&mut note), progress: None })?;
+    plan.run(entry.name, Spectators { records: Some(&mut note), ..Spectators::default() })?;
     // The first round is like no other. Half-way through a stay, nothing else happens.
     let moments = entered.into_iter().skip(n as usize).filter_map(|(at, id)| {
         let dies = match victim {
@@ -146,7 +146,7 @@ fn cost_until(
         }
     };
     let crash = Experiment { faults: vec![Fault::Crash(id, at)], until, ..plan.clone() };
-    crash.run(entry.name, Spectators { records: Some(&mut count), progress: None })?;
+    crash.run(entry.name, Spectators { records: Some(&mut count), ..Spectators::default() })?;
     Ok(next.map(|next| (messages, next - at)))
 }
 

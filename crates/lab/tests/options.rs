@@ -190,7 +190,7 @@ mod rest {
                 What::Sent { label, .. } if label.kind == "token" && record.at < 100 * DELTA => passed += 1,
                 _ => {}
             };
-            let spectators = Spectators { records: Some(&mut watch), progress: None };
+            let spectators = Spectators { records: Some(&mut watch), ..Spectators::default() };
             let report = experiment.run("token-ring", spectators).unwrap();
             assert_eq!(report.outcome.costs.entries, 1, "{rest}");
             passed

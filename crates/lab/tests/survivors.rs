@@ -107,7 +107,7 @@ fn run(entry: &Entry, experiment: &Experiment) -> (Report, Option<Ticks>) {
         }
         _ => {}
     };
-    let spectators = Spectators { records: Some(&mut watch), progress: None };
+    let spectators = Spectators { records: Some(&mut watch), ..Spectators::default() };
     let report = experiment.run(entry.name, spectators).unwrap_or_else(|error| panic!("{error}: {experiment:?}"));
     (report, last)
 }
@@ -288,7 +288,7 @@ fn in_a_minority(entry: &Entry, experiment: &Experiment) -> (usize, bool) {
         let is_cut = (40 * DELTA..220 * DELTA).contains(&record.at);
         alone += usize::from(is_cut && record.process <= Id::new(2) && matches!(record.what, What::Entered { .. }));
     };
-    let spectators = Spectators { records: Some(&mut count), progress: None };
+    let spectators = Spectators { records: Some(&mut count), ..Spectators::default() };
     let report = experiment.run(entry.name, spectators).unwrap();
     assert_held(entry, experiment, &report, &[Property::Progress]);
     (alone, report.outcome.violated(Property::MutualExclusion))

@@ -7,6 +7,7 @@ pub(crate) mod definitions;
 pub(crate) mod diagram;
 pub(crate) mod exercise;
 pub(crate) mod judge;
+pub(crate) mod lab;
 pub(crate) mod service;
 pub(crate) mod violation;
 pub(crate) mod voting_sets;

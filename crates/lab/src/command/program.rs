@@ -113,7 +113,7 @@ pub fn arguments<A: FromArgMatches>(mut command: clap::Command) -> Result<A, Exi
 
 /// An error of the parser as one line: without the reminder of the usage, which `--help` shows, and without guesses at
 /// what else an argument could be.
-fn one_line(rendered: &str) -> String {
+pub(crate) fn one_line(rendered: &str) -> String {
     let told = rendered
         .lines()
         .take_while(|line| !line.starts_with("Usage:") && !line.starts_with("For more"))

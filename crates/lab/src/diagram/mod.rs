@@ -109,6 +109,14 @@ impl Picture<'_> {
         html::page(&layout, &drawn, view, &self.title)
     }
 
+    /// The drawing and what is told of it, for a page that has a viewer: the SVG, its `run`, the `records` with which
+    /// its steps begin, how many are `left_out` before and after it, and `notes` that say so.
+    #[cfg(feature = "page")]
+    pub fn stepped(&self, view: &View) -> serde_json::Value {
+        let (layout, drawn) = self.drawn(view, MOST_STEPPED, "");
+        html::stepped(&layout, &drawn, view)
+    }
+
     /// The drawing as PNG. If that would be too large, less of the run is shown.
     #[cfg(feature = "command")]
     pub fn png(&self, view: &View) -> Result<Vec<u8>, TooLarge> {

@@ -182,7 +182,7 @@ where
                 break Ending::Finished;
             }
             let Some((now, due)) = self.agenda.take() else { break Ending::Quiet };
-            if now > until {
+            if now > until || self.observer.has_seen_enough(self.events) {
                 break Ending::CutOff;
             }
             self.planned -= usize::from(due.is_planned());
@@ -348,7 +348,9 @@ where
     fn act(&mut self, id: Id, leaving: bool, action: impl FnOnce(&mut World<P>, &mut Effects<P>)) {
         self.effects.reset(id);
         let before = self.world.is_alive(id);
+        self.observer.look(id, self.world.process(id));
         action(&mut self.world, &mut self.effects);
+        self.observer.look(id, self.world.process(id));
         if !before {
             self.record(id, What::Restarted { incarnation: self.world.incarnation(id) });
         }

@@ -417,7 +417,7 @@ fn run(experiment: &Experiment, algorithm: &str) -> Result<(String, Vec<Record>)
     let mut records = Vec::new();
     let mut keep = |record: &Record| records.push(record.clone());
     let mut limit = |events, _| assert!(events < 1_000_000, "{algorithm} does not come to an end: {experiment:?}");
-    let spectators = Spectators { records: Some(&mut keep), progress: Some(&mut limit) };
+    let spectators = Spectators { records: Some(&mut keep), progress: Some(&mut limit), ..Spectators::default() };
     let report = experiment.run(algorithm, spectators)?;
     let json = serde_json::to_string(&report.json()).expect("a report is plain data");
     Ok((json, records))

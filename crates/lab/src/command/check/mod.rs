@@ -71,7 +71,7 @@ fn first_violation(findings: &Findings) -> Option<(Goal, &Counterexample)> {
 }
 
 /// The run that breaks a goal, as a picture.
-fn picture<'f>(findings: &Findings, goal: Goal, found: &'f Counterexample) -> Picture<'f> {
+pub(crate) fn picture<'f>(findings: &Findings, goal: Goal, found: &'f Counterexample) -> Picture<'f> {
     let at = found.records.last().map_or(0, |record| record.at);
     // A moment is pointed at where it happens; a wait without end, at the end.
     let process = found.records.last().filter(|_| goal.is_safety()).map(|record| record.process);

@@ -56,7 +56,8 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
         };
         let mut tell = |events: u64, entries: u64| progress.set(entries, &format!("{events} events"));
         let records: Option<&mut dyn FnMut(&Record)> = if is_seen { Some(&mut write) } else { None };
-        experiment.run_subject(subject, Spectators { records, progress: Some(&mut tell) })?
+        let spectators = Spectators { records, progress: Some(&mut tell), ..Spectators::default() };
+        experiment.run_subject(subject, spectators)?
     };
     let seconds = began.elapsed().as_secs_f64();
     drop(progress);
@@ -94,7 +95,7 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
 const MOST_DRAWN: usize = 1_000_000;
 
 /// A run to draw, its broken promises marked.
-fn picture<'r>(report: &Report, records: &'r [Record]) -> Picture<'r> {
+pub(crate) fn picture<'r>(report: &Report, records: &'r [Record]) -> Picture<'r> {
     let marks = report.outcome.verdicts.iter().filter_map(|(property, verdict)| match verdict {
         Verdict::Violated(Violation { at, why }) => {
             let last = records.iter().rfind(|record| record.at == *at).map(|record| record.process);
@@ -107,7 +108,7 @@ fn picture<'r>(report: &Report, records: &'r [Record]) -> Picture<'r> {
 }
 
 /// Refuses what means nothing to the algorithm's family, rather than ignoring it.
-fn check_family(entry: &Entry, arguments: &Arguments) -> Result<(), Failure> {
+pub(crate) fn check_family(entry: &Entry, arguments: &Arguments) -> Result<(), Failure> {
     let family = entry.family;
     let misplaced = [
         ("--entries", arguments.entries.is_some(), Family::Mutex),

@@ -59,6 +59,28 @@ pub(super) fn page(layout: &Layout<'_>, drawn: &Drawn, view: &View, title: &str)
     filled(PAGE, &parts)
 }
 
+/// What a page with a viewer of its own needs of a drawing.
+#[cfg(feature = "page")]
+pub(super) fn stepped(layout: &Layout<'_>, drawn: &Drawn, view: &View) -> Value {
+    let (before, after) = layout.notes();
+    let notes: Vec<String> = before.into_iter().chain(after).collect();
+    let records: Vec<usize> =
+        Steps::new(layout).events.iter().map(|events| layout.left_out.0 + events[0]).collect();
+    json!({
+        "svg": drawn.svg,
+        "run": run(layout, &drawn.places, view),
+        "records": records,
+        "left_out": [layout.left_out.0, layout.left_out.1],
+        "notes": notes,
+    })
+}
+
+/// The hashes of the styles that drawings bring along, for the policy of a page that shows some.
+#[cfg(feature = "page")]
+pub(crate) fn hashes_of_drawings() -> [String; 2] {
+    [false, true].map(|down| hash(&style_sheet(&View { down, ..View::default() })))
+}
+
 /// What the viewer needs to know of a run, as JSON that can stand in a script element.
 pub(super) fn data(layout: &Layout<'_>, places: &Places, view: &View) -> String {
     let value = run(layout, places, view).to_string();

@@ -2,7 +2,8 @@
 //
 // mountViewer(root, run) takes an element with a `.q-stage` and, in it, a `.q-sheet` with the drawing; everything else
 // it makes itself, as text and never as markup. `run` says where things are on the drawing and what happens at each
-// step (diagram/html/mod.rs writes it). It gives { show(step), step(), destroy() }.
+// step (diagram/html/mod.rs writes it). It gives { show(step), step(), destroy() }. Options: `start` is the step to begin
+// with, `shown(step)` hears of each step that is shown, and with `alone: false` neither keys nor the address are its own.
 //
 // While one scrubs, nothing of the drawing changes: a line, a veil and a few strokes move above it.
 
@@ -21,16 +22,17 @@ const KEYS = [
   ["?", "this help"],
 ];
 
-export function mountViewer(root, run) {
-  const viewer = new Viewer(root, run);
+export function mountViewer(root, run, options = {}) {
+  const viewer = new Viewer(root, run, options);
   viewer.begin();
   return { show: (step) => viewer.show(step), step: () => viewer.now, destroy: () => viewer.destroy() };
 }
 
 class Viewer {
-  constructor(root, run) {
+  constructor(root, run, { start, shown, alone = true }) {
     this.root = root;
     this.run = run;
+    Object.assign(this, { start, shown, alone });
     this.now = -1;
     this.zoom = 1;
     this.timer = 0;
@@ -63,12 +65,13 @@ class Viewer {
     this.makeHelp();
     this.listen();
     this.scale(this.usualZoom());
-    const wanted = /^#step=(\d+)$/.exec(location.hash);
-    this.show(wanted ? Number(wanted[1]) - 1 : 0);
+    const wanted = this.alone && /^#step=(\d+)$/.exec(location.hash);
+    this.show(this.start ?? (wanted ? Number(wanted[1]) - 1 : 0));
   }
 
   destroy() {
     this.pause();
+    clearTimeout(this.remembering);
     this.aborter.abort();
     for (const made of [this.glass, this.mark, this.names, this.bar, this.panels, this.help]) made.remove();
   }
@@ -144,6 +147,7 @@ class Viewer {
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)), { signal });
     this.sheet.addEventListener("click", (event) => this.click(event), { signal });
     this.stage.addEventListener("scroll", () => this.scrolled(), { signal, passive: true });
+    if (!this.alone) return;
     document.addEventListener("keydown", (event) => this.key(event), { signal });
     addEventListener("hashchange", () => {
       const wanted = /^#step=(\d+)$/.exec(location.hash);
@@ -255,6 +259,8 @@ class Viewer {
     this.showStates();
     this.showPlace();
     this.follow();
+    this.shown?.(this.now);
+    if (!this.alone) return;
     clearTimeout(this.remembering);
     this.remembering = setTimeout(() => history.replaceState(null, "", `#step=${this.now + 1}`), 400);
   }

@@ -1,0 +1,208 @@
+//! What an address says, read as a command line is: so that the page accepts and refuses what the command does, in the
+//! same words.
+
+use clap::Parser;
+use quorate_core::catalog::{ENTRIES, Entry, Values};
+use serde_json::{Value, json};
+
+use super::{Limits, Refusal};
+use crate::command::program::one_line;
+use crate::command::{check, sim};
+use crate::subject::{Named, Subject};
+
+/// The words of an address, in pairs.
+pub(super) struct Words(Vec<(String, String)>);
+
+/// What may be said of a run and of an exploration: the long names of arguments.
+const OF_RUNS: &[&str] = &[
+    "n", "entries", "seed", "delay", "order", "workload", "ask", "clock", "cs", "withdraw", "loss", "duplicate",
+    "crash", "restart", "pause", "partition", "drift", "bound", "detector", "recovery", "election", "guard", "interval",
+    "missed", "shake", "shaking", "sets", "option", "starter", "until", "down", "clocks", "fold", "from", "to",
+    "records",
+];
+const OF_CHECKS: &[&str] = &[
+    "n", "entries-each", "property", "stop", "order", "loss", "duplicates", "pokes", "unstamped-pokes", "withdrawals",
+    "writes", "sealed", "recovery", "election", "suspicions", "crashes", "restarts", "absent", "detector", "timing",
+    "delay-bound", "timeouts", "option", "reduce", "down", "clocks", "fold",
+];
+/// Those that say all by being there.
+const FLAGS: &[&str] = &["recovery", "guard", "down", "fold", "stop", "sealed", "unstamped-pokes", "reduce"];
+
+/// More words than any page of ours has.
+const MOST_WORDS: usize = 200;
+
+#[derive(Parser, Debug)]
+#[command(name = "run", no_binary_name = true, disable_help_flag = true)]
+struct OfRun {
+    #[command(flatten)]
+    run: sim::Arguments,
+}
+
+#[derive(Parser, Debug)]
+#[command(name = "check", no_binary_name = true, disable_help_flag = true)]
+struct OfCheck {
+    #[command(flatten)]
+    check: check::Arguments,
+}
+
+impl Words {
+    pub(super) fn new(pairs: Vec<(String, String)>) -> Result<Words, Refusal> {
+        if pairs.len() > MOST_WORDS {
+            return Err(Refusal::TooMuch(format!("an address says at most {MOST_WORDS} things")));
+        }
+        Ok(Words(pairs))
+    }
+
+    /// The value of a name, if it was given.
+    pub(super) fn value(&self, name: &str) -> Option<&str> {
+        self.0.iter().find(|(given, _)| given == name).map(|(_, value)| value.as_str())
+    }
+
+    /// A whole number that has to be given.
+    pub(super) fn number<N: std::str::FromStr>(&self, name: &str) -> Result<N, Refusal> {
+        let number = self.value(name).and_then(|value| value.parse().ok());
+        number.ok_or_else(|| Refusal::Question(format!("{name}: it takes a whole number")))
+    }
+
+    /// The algorithm that they are about.
+    pub(super) fn algorithm(&self) -> Result<Named, Refusal> {
+        let name = self.value("algorithm").unwrap_or(ENTRIES[0].name);
+        Named::new(name).map_err(|unknown| Refusal::Question(unknown.to_string()))
+    }
+
+    /// The run that they describe.
+    pub(super) fn run(&self, entry: &Entry, limits: &Limits) -> Result<sim::Arguments, Refusal> {
+        let OfRun { run } = parse(self.arguments(OF_RUNS)?)?;
+        at_most("n", run.n, limits.processes)?;
+        sim::check_family(entry, &run).map_err(|failure| Refusal::Question(failure.to_string()))?;
+        Ok(run)
+    }
+
+    /// The exploration that they describe.
+    pub(super) fn check(&self, limits: &Limits) -> Result<check::Arguments, Refusal> {
+        let OfCheck { check } = parse(self.arguments(OF_CHECKS)?)?;
+        at_most("n", check.n, limits.explored)?;
+        Ok(check)
+    }
+
+    /// The words as arguments. Of others, some belong to the page itself.
+    fn arguments(&self, known: &[&str]) -> Result<Vec<String>, Refusal> {
+        let mut arguments = Vec::new();
+        for (name, value) in &self.0 {
+            if !known.contains(&name.as_str()) || (value.is_empty() && !FLAGS.contains(&name.as_str())) {
+                continue;
+            }
+            match (name.as_str(), value.as_str()) {
+                ("n", value) => arguments.push(format!("-n={value}")),
+                (flag, "" | "1") if FLAGS.contains(&flag) => arguments.push(format!("--{flag}")),
+                (flag, _) if FLAGS.contains(&flag) => {
+                    return Err(Refusal::Question(format!("{flag} is said with =1, or not at all")));
+                }
+                (name, value) => arguments.push(format!("--{name}={value}")),
+            }
+        }
+        Ok(arguments)
+    }
+}
+
+fn parse<P: Parser>(arguments: Vec<String>) -> Result<P, Refusal> {
+    P::try_parse_from(arguments).map_err(|error| Refusal::Question(one_line(&error.render().to_string())))
+}
+
+fn at_most(what: &str, given: u32, most: u32) -> Result<(), Refusal> {
+    if given > most {
+        return Err(Refusal::TooMuch(format!("{what} = {given}: this laboratory goes up to {most}")));
+    }
+    Ok(())
+}
+
+/// What can be chosen.
+pub(super) fn catalogue(limits: &Limits) -> Value {
+    let algorithms: Vec<Value> = ENTRIES.iter().map(|entry| of_entry(entry)).collect();
+    json!({
+        "algorithms": algorithms,
+        "limits": {
+            "processes": limits.processes,
+            "events": limits.events,
+            "explored": limits.explored,
+            "states": limits.states,
+            "at_once": limits.at_once,
+        },
+    })
+}
+
+fn of_entry(entry: &Entry) -> Value {
+    let options = entry.options.iter().map(|option| {
+        let values: Vec<&str> = match option.values {
+            Values::OneOf(choices) => choices.iter().map(|choice| choice.name).collect(),
+            Values::Integer { .. } => Vec::new(),
+        };
+        json!({
+            "key": option.key,
+            "values": values,
+            "takes": option.values.to_string(),
+            "default": option.default,
+            "meaning": option.meaning,
+        })
+    });
+    json!({
+        "name": entry.name,
+        "family": entry.family.to_string(),
+        "summary": entry.summary,
+        "paper": entry.paper,
+        "assumes": entry.assumptions.words(),
+        "recovery": entry.recovery.map(|recovery| recovery.summary),
+        "options": options.collect::<Vec<_>>(),
+    })
+}
+
+/// The catalogue's entry of an algorithm.
+pub(super) fn entry_of(named: Named) -> &'static Entry {
+    named.entry()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn words(text: &str) -> Words {
+        let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (name.to_string(), value.to_string()));
+        Words::new(text.split('&').filter_map(pair).collect()).unwrap()
+    }
+
+    fn run(text: &str) -> Result<sim::Arguments, String> {
+        let words = words(text);
+        let named = words.algorithm().map_err(|refusal| refusal.to_string())?;
+        words.run(entry_of(named), &Limits::CLASS).map_err(|refusal| refusal.to_string())
+    }
+
+    #[test]
+    fn an_address_says_what_a_command_line_says() {
+        let said = run("algorithm=maekawa&n=9&seed=3&crash=2@5.5,3&partition=1,2/3@4..6&recovery=1&option=sets=grid");
+        let experiment = said.unwrap().experiment();
+        assert_eq!((experiment.n, experiment.seed, experiment.faults.len()), (9, 3, 2));
+        assert_eq!((experiment.partitions.len(), experiment.recovery.is_some()), (1, true));
+        assert_eq!(experiment.options, [("sets".to_string(), "grid".to_string())]);
+    }
+
+    #[test]
+    fn it_says_nothing_of_files_and_what_is_empty_is_not_said() {
+        let said = run("algorithm=central&diagram=/tmp/x.svg&trace=/tmp/x.jsonl&n=&crash=&step=3").unwrap();
+        assert_eq!((said.diagram, said.trace, said.n), (None, None, 5));
+    }
+
+    #[test]
+    fn what_makes_no_sense_is_refused_in_words() {
+        for (text, words) in [
+            ("algorithm=raft", "unknown algorithm `raft`: there are central,"),
+            ("algorithm=central&n=65", "n = 65: this laboratory goes up to 64"),
+            ("algorithm=central&n=0", "it takes a whole number from 1 to"),
+            ("algorithm=central&delay=soon", "`soon` is not a delay: constant:T"),
+            ("algorithm=central&recovery=perhaps", "recovery is said with =1, or not at all"),
+            ("algorithm=bully&workload=alone", "--workload is for mutual exclusion; bully is for election"),
+        ] {
+            let refused = run(text).unwrap_err();
+            assert!(refused.contains(words), "{text}: {refused}");
+        }
+    }
+}

@@ -1,0 +1,129 @@
+//! One run: drawn, judged, and measured beside what is published.
+
+use quorate_core::catalog::{Entry, Family, Measure};
+use quorate_core::setting::Options;
+use quorate_core::trace::Record;
+use serde_json::{Value, json};
+
+use super::query::{Words, entry_of};
+use super::{Limits, Refusal};
+use crate::application::Workload;
+use crate::claims::command_line;
+use crate::command::sim;
+use crate::compare::{self, measure_name};
+use crate::experiment::{Experiment, Spectators};
+use crate::observer::{Ending, Verdict};
+use crate::report::Report;
+use crate::subject::Subject;
+use crate::time::{delta_text, in_delta};
+
+/// Of a longer run, only the beginning can be looked at.
+const MOST_KEPT: usize = 200_000;
+
+/// The run that was asked for.
+pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
+    let named = words.algorithm()?;
+    let arguments = words.run(entry_of(named), limits)?;
+    let experiment = arguments.experiment();
+    let mut records: Vec<Record> = Vec::new();
+    let mut count = 0;
+    let mut keep = |record: &Record| {
+        count += 1;
+        if records.len() < MOST_KEPT {
+            records.push(record.clone());
+        }
+    };
+    let spectators =
+        Spectators { records: Some(&mut keep), enough: Some(limits.events), ..Spectators::default() };
+    let report = named.simulate(&experiment, spectators).map_err(|why| Refusal::Question(why.to_string()))?;
+    let picture = sim::picture(&report, &records).stepped(&arguments.view.view());
+    Ok(json!({
+        "command": command_line::sim(report.algorithm, &experiment),
+        "report": report.json(),
+        "verdicts": verdicts(&report),
+        "published": published(entry_of(named), &experiment, &report),
+        "ending": ending(&report, limits),
+        "records": count,
+        "kept": records.len(),
+        "picture": picture,
+    }))
+}
+
+fn verdicts(report: &Report) -> Vec<Value> {
+    let verdicts = report.outcome.verdicts.iter().map(|(property, verdict)| {
+        let (word, at, why) = match verdict {
+            Verdict::Held => ("held", None, None),
+            Verdict::Undecided => ("undecided", None, Some("the run was cut off".to_string())),
+            Verdict::Violated(violation) => ("violated", Some(violation.at), Some(violation.why.clone())),
+        };
+        json!({
+            "property": property.name(),
+            "promised": report.promised.contains(property),
+            "verdict": word,
+            "at": at.map(in_delta),
+            "why": why,
+        })
+    });
+    verdicts.collect()
+}
+
+/// How it ended, in words.
+fn ending(report: &Report, limits: &Limits) -> String {
+    let outcome = &report.outcome;
+    let how = match outcome.ending {
+        Ending::Quiet => "until nothing could happen any more".to_string(),
+        Ending::Finished => "until all had left".to_string(),
+        Ending::Stalled => "until it was clear that nobody would be served".to_string(),
+        Ending::CutOff if outcome.events >= limits.events => {
+            format!("and cut off, as this laboratory goes up to {} events", limits.events)
+        }
+        Ending::CutOff => "and cut off".to_string(),
+    };
+    format!("{} events, {} δ, {how}", outcome.events, delta_text(outcome.end))
+}
+
+/// What this run cost, beside what is published about runs of its kind.
+fn published(entry: &'static Entry, experiment: &Experiment, report: &Report) -> Vec<Value> {
+    let costs = &report.outcome.costs;
+    let mean = |summary: Option<crate::distribution::Summary>| summary.map(|summary| summary.mean);
+    let is_alone = experiment.clients.workload == Workload::Alone;
+    let measured: Vec<(Measure, Option<f64>, bool)> = match entry.family {
+        Family::Mutex if is_alone => vec![
+            (Measure::Messages, costs.messages_per_entry, true),
+            (Measure::MessagesToExit, mean(costs.messages_of_exit), true),
+            (Measure::ClientDelay, mean(costs.client_delay), true),
+            (Measure::ExitDelay, mean(costs.exit_delay), true),
+        ],
+        Family::Mutex => vec![
+            (Measure::MessagesContended, costs.messages_per_entry, true),
+            (Measure::MessagesToExit, mean(costs.messages_of_exit), true),
+            (Measure::ExitDelay, mean(costs.exit_delay), true),
+            (Measure::SyncDelay, mean(costs.sync_delay), true),
+            (Measure::Throughput, costs.throughput, true),
+        ],
+        Family::Election => {
+            let messages = Some(costs.messages as f64);
+            if experiment.starters.len() > 1 {
+                vec![(Measure::ElectionWorstAllStart, messages, true)]
+            } else {
+                vec![(Measure::ElectionBest, messages, true), (Measure::ElectionWorst, messages, true)]
+            }
+        }
+        Family::Detector => Vec::new(),
+    };
+    let given = experiment.options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let Ok(options) = Options::new(entry, given) else { return Vec::new() };
+    let rows = compare::of_run(entry, experiment.n, &options, &measured);
+    let shown = rows.into_iter().map(|row| {
+        let cell = row.cells.first();
+        json!({
+            "measure": measure_name(row.measure),
+            "formula": row.formula,
+            "sources": row.sources,
+            "published": cell.and_then(|cell| cell.published),
+            "published_most": cell.and_then(|cell| cell.published_most),
+            "measured": cell.and_then(|cell| cell.measured),
+        })
+    });
+    shown.collect()
+}

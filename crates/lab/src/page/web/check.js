@@ -1,0 +1,136 @@
+// Every run of an algorithm, explored by the laboratory with progress while it goes on; what breaks it is shown.
+import { ask, by, complain, el, number, showPicture, table, verdictRow } from "/lab/parts.js";
+import { makeControls } from "/lab/controls.js";
+
+let state = new URLSearchParams(location.search);
+let controls, source, view;
+
+const most = (words) => ["number", { min: 0, placeholder: words }];
+const fields = (limits) => [
+  ["n", "processes", "number", { min: 1, max: limits.explored, placeholder: 3 }],
+  ["entries-each", "entries each", "text", ["1", "2", "endless"]],
+  ["crashes", "crashes", ...most(0)],
+  ["restarts", "restarts", ...most(0)],
+  ["loss", "losses", ...most(0)],
+  ["recovery", "recovery", "tick", "from crashes"],
+  ["property", "only", "text", ["mutual-exclusion", "deadlock-freedom", "starvation-freedom", "request-order"]],
+  ["order", "order", "choice", [["", "as needed"], ["fifo", "fifo"], ["any", "any"]], true],
+  ["duplicates", "duplicates", ...most(0), true],
+  ["pokes", "application messages", ...most(0), true],
+  ["withdrawals", "withdrawals", ...most(0), true],
+  ["writes", "writes", ...most(0), true],
+  ["suspicions", "false suspicions", ...most(0), true],
+  ["timeouts", "timeouts", ...most(""), true],
+  ["timing", "timing", "choice", [["", "as needed"], ["synchronous", "synchronous"], ["asynchronous", "asynchronous"]], true],
+  ["stop", "stop", "tick", "at the first violation", true],
+];
+
+async function begin() {
+  const catalogue = await ask("/api/catalogue");
+  by("controls").dataset.verb = "Check";
+  controls = makeControls(by("controls"), catalogue, fields(catalogue.limits), state, () => {
+    state = controls.read(state);
+    history.pushState(null, "", `?${state}`);
+    explore();
+  });
+  addEventListener("popstate", () => {
+    const next = new URLSearchParams(location.search);
+    if (String(next) === String(state)) return;
+    state = next;
+    controls.write(state);
+    if (state.has("algorithm")) explore();
+  });
+  if (state.has("algorithm")) await explore();
+  else by("progress").textContent = "Choose an algorithm, and every run of a small group of it is explored.";
+}
+
+// A refusal comes as an answer that is no stream, which an event source would not show: so the stream is read by hand.
+async function explore() {
+  source?.abort();
+  source = new AbortController();
+  const mine = source;
+  clear();
+  by("result").setAttribute("aria-busy", "true");
+  by("progress").textContent = "Exploring …";
+  try {
+    const asked = new URLSearchParams(state);
+    asked.delete("goal");
+    const response = await fetch(`/api/check?${asked}`, { signal: mine.signal });
+    if (!response.ok) throw new Error((await response.json()).error);
+    complain(null);
+    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+    let text = "";
+    for (;;) {
+      const { done, value } = await reader.read();
+      if (done) break;
+      text += value;
+      const events = text.split("\n\n");
+      text = events.pop();
+      events.forEach(hear);
+    }
+  } catch (error) {
+    if (error.name === "AbortError") return;
+    by("progress").textContent = "";
+    complain(error);
+  }
+  by("result").setAttribute("aria-busy", "false");
+}
+
+function hear(event) {
+  const lines = event.split("\n");
+  const name = lines.find((line) => line.startsWith("event: "))?.slice(7);
+  const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6)).join("\n");
+  if (name === "progress") {
+    const { states, depth, frontier, seconds } = JSON.parse(data);
+    by("progress").textContent =
+      `${states.toLocaleString("en")} states, ${depth} steps deep, ${frontier.toLocaleString("en")} to expand, ${number(seconds)} s`;
+  } else if (name === "refused") {
+    by("progress").textContent = "";
+    complain(new Error(JSON.parse(data).error));
+  } else if (name === "found") {
+    show(JSON.parse(data));
+  }
+}
+
+function clear() {
+  view?.destroy();
+  view = undefined;
+  by("findings").replaceChildren();
+  by("views").replaceChildren();
+  by("command").replaceChildren();
+}
+
+function show(found) {
+  const how = found.complete ? "everything was explored" : "not everything was explored";
+  by("progress").textContent = `${found.states.toLocaleString("en")} states, the farthest ${found.depth} steps away: ` +
+    `${how}, in ${number(found.seconds)} s.`;
+  const open = (one) => el("button", {
+    class: "q-button", type: "button", "data-goal": one.goal, onclick: () => {
+      state.set("goal", one.goal);
+      history.replaceState(null, "", `?${state}`);
+      openRun(one);
+    },
+  }, `Open the run of ${one.steps} steps`);
+  const rows = found.verdicts.map((one) => [...verdictRow(one.goal, one), one.picture ? open(one) : ""]);
+  const remarks = [...found.broken_assumptions.map((words) => `An assumption is broken: ${words}.`),
+    ...found.without_effect.map((words) => `${words}.`)];
+  by("findings").replaceChildren(el("div", {},
+    remarks.map((words) => el("p", { class: "undecided" }, words)),
+    table(`${found.algorithm}: ${found.bounds.join(", ")}`, ["property", "verdict", "", ""], rows)));
+  by("command").replaceChildren(el("code", {}, found.command));
+  document.title = `Check ${found.algorithm} · Quorate laboratory`;
+  const broken = found.verdicts.filter((one) => one.picture);
+  const wanted = broken.find((one) => one.goal === state.get("goal"));
+  if (wanted) openRun(wanted);
+}
+
+function openRun(one) {
+  view?.destroy();
+  const again = one.repeats_from === null ? "" : `; from step ${one.repeats_from + 1} on it repeats itself for ever`;
+  const place = el("section", { class: "view" });
+  by("views").replaceChildren(place);
+  view = showPicture(place, `A run that breaks ${one.goal}: ${one.why}${again}`, one.picture);
+  place.scrollIntoView({ block: "start" });
+}
+
+begin().catch(complain);

@@ -1,0 +1,106 @@
+// The controls: what the address says, as fields, and what the fields say, as an address.
+import { el } from "/lab/parts.js";
+
+/** A form about an algorithm. `fields` are [name, label, kind, hint or choices]; the first ones are always seen. */
+export function makeControls(form, catalogue, fields, state, changed) {
+  const inputs = new Map();
+  const families = [...new Set(catalogue.algorithms.map((algorithm) => algorithm.family))];
+  const names = (family) => catalogue.algorithms.filter((entry) => entry.family === family).map(({ name }) => name);
+  const group = (family) => el("optgroup", { label: family }, names(family).map((name) => el("option", {}, name)));
+  const algorithm = el("select", { id: "algorithm" }, families.map(group));
+  const chosen = () => catalogue.algorithms.find(({ name }) => name === algorithm.value);
+  const about = el("p", { class: "about" });
+  const options = el("div", { id: "options" });
+
+  const make = ([name, label, kind, hint]) => {
+    const id = `field-${name}`;
+    let input;
+    if (kind === "tick") {
+      input = el("input", { type: "checkbox", id });
+      inputs.set(name, input);
+      return el("label", { class: "field" }, label, el("span", { class: "tick" }, input, hint ?? ""));
+    }
+    if (kind === "choice") {
+      input = el("select", { id }, hint.map(([value, words]) => el("option", { value }, words)));
+    } else if (kind === "number") {
+      input = el("input", { type: "number", id, inputmode: "decimal", ...hint });
+    } else {
+      const list = el("datalist", { id: `${id}-list` }, (hint ?? []).map((value) => el("option", { value })));
+      input = el("input", { type: "text", id, list: `${id}-list`, autocomplete: "off", spellcheck: "false" });
+      input.after(list);
+      inputs.set(name, input);
+      return el("label", { class: "field" }, label, input, list);
+    }
+    inputs.set(name, input);
+    return el("label", { class: "field" }, label, input);
+  };
+
+  const makeOptions = (given) => {
+    const entry = chosen();
+    about.textContent = `${entry.summary} Assumes ${entry.assumes.join(", ") || "nothing"}.`;
+    options.replaceChildren(...entry.options.map((option) => {
+      const input = option.values.length
+        ? el("select", {}, option.values.map((value) => el("option", {}, value)))
+        : el("input", { type: "text", inputmode: "numeric" });
+      Object.assign(input, { value: given.get(option.key) ?? option.default, title: option.meaning });
+      input.dataset.option = option.key;
+      input.dataset.default = option.default;
+      return el("label", { class: "field" }, option.key, input);
+    }));
+    const recovery = inputs.get("recovery");
+    if (recovery) {
+      recovery.disabled = entry.recovery === null;
+      recovery.checked &&= entry.recovery !== null;
+      recovery.title = entry.recovery ?? "this algorithm does not recover from crashes here";
+    }
+    const isMutex = entry.family === "mutual exclusion";
+    for (const name of ["entries", "workload", "cs", "withdraw"]) {
+      if (inputs.has(name)) inputs.get(name).closest(".field").hidden = !isMutex;
+    }
+  };
+
+  const given = (parameters) => new Map(parameters.getAll("option").map((pair) => {
+    const at = pair.indexOf("=");
+    return [pair.slice(0, at), pair.slice(at + 1)];
+  }));
+
+  const write = (parameters) => {
+    algorithm.value = parameters.get("algorithm") ?? catalogue.algorithms[0].name;
+    if (!chosen()) algorithm.selectedIndex = 0;
+    for (const [name, input] of inputs) {
+      if (input.type === "checkbox") input.checked = parameters.has(name);
+      else input.value = parameters.get(name) ?? input.dataset.usual ?? "";
+    }
+    makeOptions(given(parameters));
+  };
+
+  // What the fields say, in place of what the address said of the same.
+  const read = (parameters) => {
+    const next = new URLSearchParams(parameters);
+    next.set("algorithm", algorithm.value);
+    for (const [name, input] of inputs) {
+      const said = input.type === "checkbox" ? (input.checked ? "1" : "") : input.value.trim();
+      const isHidden = input.closest(".field").hidden;
+      if (said === "" || isHidden) next.delete(name);
+      else next.set(name, said);
+    }
+    next.delete("option");
+    for (const input of options.querySelectorAll("[data-option]")) {
+      if (input.value !== input.dataset.default) next.append("option", `${input.dataset.option}=${input.value}`);
+    }
+    return next;
+  };
+
+  const seen = fields.filter(([, , , , more]) => !more).map(make);
+  const hidden = fields.filter(([, , , , more]) => more).map(make);
+  const go = el("button", { class: "q-button q-main", type: "submit" }, form.dataset.verb ?? "Run");
+  form.replaceChildren(el("label", { class: "field" }, "algorithm", algorithm), ...seen, go,
+    el("details", { id: "more" }, el("summary", {}, "More to choose"), el("div", {}, hidden, options)), about);
+  algorithm.addEventListener("change", () => makeOptions(new Map()));
+  form.addEventListener("submit", (event) => {
+    event.preventDefault();
+    changed();
+  });
+  write(state);
+  return { read, write, entry: chosen };
+}
