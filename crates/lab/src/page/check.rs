@@ -10,9 +10,9 @@ use futures_util::stream;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
+use super::Refusal;
 use super::limits::{Limits, Place, Places};
 use super::query::{Words, entry_of};
-use super::Refusal;
 use crate::claims::command_line;
 use crate::command::check::{self, Arguments};
 use crate::explore::{Exploration, Findings, Progress, Verdict};
@@ -47,8 +47,7 @@ impl Asked {
             if last.is_none_or(|last| last.elapsed() >= TOLD_EVERY) {
                 last = Some(Instant::now());
                 let Progress { states, depth, frontier, seconds } = progress;
-                let told_of =
-                    json!({ "states": states, "depth": depth, "frontier": frontier, "seconds": seconds });
+                let told_of = json!({ "states": states, "depth": depth, "frontier": frontier, "seconds": seconds });
                 // Nobody may be left to hear it.
                 let _ = told.send(event("progress", &told_of));
             }

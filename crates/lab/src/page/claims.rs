@@ -19,7 +19,8 @@ pub(super) fn list() -> Value {
     let all = claims::claims();
     let sections = SECTIONS.iter().map(|(letters, title)| {
         let mine = all.iter().filter(|claim| claim.id.starts_with(|letter| letters.contains(letter)));
-        let mine = mine.map(|claim| json!({ "id": claim.id, "documents": claim.documents, "statement": claim.statement }));
+        let mine =
+            mine.map(|claim| json!({ "id": claim.id, "documents": claim.documents, "statement": claim.statement }));
         json!({ "title": title, "claims": mine.collect::<Vec<_>>() })
     });
     let documents = DOCUMENTS.iter().map(|(letter, title)| json!([letter, title]));

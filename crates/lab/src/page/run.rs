@@ -33,8 +33,7 @@ pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
             records.push(record.clone());
         }
     };
-    let spectators =
-        Spectators { records: Some(&mut keep), enough: Some(limits.events), ..Spectators::default() };
+    let spectators = Spectators { records: Some(&mut keep), enough: Some(limits.events), ..Spectators::default() };
     let report = named.simulate(&experiment, spectators).map_err(|why| Refusal::Question(why.to_string()))?;
     let picture = sim::picture(&report, &records).stepped(&arguments.view.view());
     Ok(json!({

@@ -64,8 +64,7 @@ pub(super) fn page(layout: &Layout<'_>, drawn: &Drawn, view: &View, title: &str)
 pub(super) fn stepped(layout: &Layout<'_>, drawn: &Drawn, view: &View) -> Value {
     let (before, after) = layout.notes();
     let notes: Vec<String> = before.into_iter().chain(after).collect();
-    let records: Vec<usize> =
-        Steps::new(layout).events.iter().map(|events| layout.left_out.0 + events[0]).collect();
+    let records: Vec<usize> = Steps::new(layout).events.iter().map(|events| layout.left_out.0 + events[0]).collect();
     json!({
         "svg": drawn.svg,
         "run": run(layout, &drawn.places, view),

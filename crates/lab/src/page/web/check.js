@@ -5,6 +5,7 @@ import { makeControls } from "/lab/controls.js";
 let state = new URLSearchParams(location.search);
 let controls, source, view;
 
+const TIMINGS = [["", "as needed"], ["synchronous", "synchronous"], ["asynchronous", "asynchronous"]];
 const most = (words) => ["number", { min: 0, placeholder: words }];
 const fields = (limits) => [
   ["n", "processes", "number", { min: 1, max: limits.explored, placeholder: 3 }],
@@ -21,7 +22,7 @@ const fields = (limits) => [
   ["writes", "writes", ...most(0), true],
   ["suspicions", "false suspicions", ...most(0), true],
   ["timeouts", "timeouts", ...most(""), true],
-  ["timing", "timing", "choice", [["", "as needed"], ["synchronous", "synchronous"], ["asynchronous", "asynchronous"]], true],
+  ["timing", "timing", "choice", TIMINGS, true],
   ["stop", "stop", "tick", "at the first violation", true],
 ];
 
@@ -82,8 +83,8 @@ function hear(event) {
   const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6)).join("\n");
   if (name === "progress") {
     const { states, depth, frontier, seconds } = JSON.parse(data);
-    by("progress").textContent =
-      `${states.toLocaleString("en")} states, ${depth} steps deep, ${frontier.toLocaleString("en")} to expand, ${number(seconds)} s`;
+    by("progress").textContent = `${states.toLocaleString("en")} states, ${depth} steps deep, ` +
+      `${frontier.toLocaleString("en")} to expand, ${number(seconds)} s`;
   } else if (name === "refused") {
     by("progress").textContent = "";
     complain(new Error(JSON.parse(data).error));

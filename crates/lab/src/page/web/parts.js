@@ -76,6 +76,7 @@ export function number(value) {
 
 /** A verdict in its colour, with what is to be said of it. */
 export function verdictRow(name, { verdict, promised, why, at }) {
-  const more = [promised ? "" : "(not promised)", at === null || at === undefined ? "" : `at ${number(at)}:`, why ?? ""];
+  const when = at === null || at === undefined ? "" : `at ${number(at)}:`;
+  const more = [promised ? "" : "(not promised)", when, why ?? ""];
   return [name, el("span", { class: verdict }, verdict), more.filter(Boolean).join(" ")];
 }

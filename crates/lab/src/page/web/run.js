@@ -148,7 +148,8 @@ function makeInterference(n) {
     el("label", { class: "dim" }, "for ", lasts, " δ"),
     faults.length ? el("ul", { id: "faults", "aria-label": "What was done" }, faults.map(([name, value]) =>
       el("li", {}, `${name} ${value}`, el("button", {
-        type: "button", "aria-label": `Undo ${name} ${value}`, onclick: () => withFaults({ [name]: without(name, value) }),
+        type: "button", "aria-label": `Undo ${name} ${value}`,
+        onclick: () => withFaults({ [name]: without(name, value) }),
       }, "✕")))) : "");
   by("interfere").hidden = false;
   const cards = [...views[0].root.querySelectorAll(".q-card")];
@@ -253,7 +254,8 @@ function different(text, other) {
 
 function findings({ report, verdicts, published, ending }, name) {
   const of = name ? ` of ${name}` : "";
-  const broken = report.broken_assumptions.map((words) => el("p", { class: "undecided" }, `An assumption is broken: ${words}.`));
+  const breaks = (words) => el("p", { class: "undecided" }, `An assumption is broken: ${words}.`);
+  const broken = report.broken_assumptions.map(breaks);
   const judged = el("div", {}, broken,
     table(`Verdicts${of}`, ["property", "verdict", ""], verdicts.map((one) => verdictRow(one.property, one))),
     el("p", { class: "dim" }, `${ending}.`));
@@ -266,7 +268,8 @@ function findings({ report, verdicts, published, ending }, name) {
   const sums = [["messages", report.messages], ["bytes", report.bytes]];
   if (report.leader !== undefined) sums.push(["leader", report.leader ? `p${report.leader}` : "none"]);
   if (report.entries) sums.unshift(["entries", report.entries]);
-  for (const [words, summary] of [["client delay (δ)", report.client_delay], ["synchronization delay (δ)", report.sync_delay]]) {
+  const delays = [["client delay (δ)", report.client_delay], ["synchronization delay (δ)", report.sync_delay]];
+  for (const [words, summary] of delays) {
     if (summary) sums.push([words, `${number(summary.mean)} on average, ${number(summary.max)} at most`]);
   }
   const kinds = Object.entries(report.messages_by_kind ?? {}).map(([kind, count]) => [`  ${kind}`, count]);

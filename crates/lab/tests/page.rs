@@ -1,0 +1,274 @@
+//! The laboratory's page over HTTP: what each address answers, and what it refuses.
+
+#![cfg(feature = "page")]
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+use quorate_lab::page::{self, Limits};
+use serde_json::Value;
+
+/// A laboratory on a port of its own, until the test is over.
+fn laboratory(limits: Limits) -> SocketAddr {
+    let (told, address) = std::sync::mpsc::channel();
+    std::thread::spawn(move || {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+            told.send(listener.local_addr().unwrap()).unwrap();
+            page::serve(listener, limits).await.unwrap();
+        });
+    });
+    address.recv().unwrap()
+}
+
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+fn get_with(address: SocketAddr, path: &str, headers: &str) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+    // Of an older kind, so that no answer comes in chunks.
+    write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n{headers}\r\n").unwrap();
+    let mut reader = BufReader::new(stream);
+    let mut head = String::new();
+    while !head.ends_with("\r\n\r\n") {
+        assert!(reader.read_line(&mut head).unwrap() > 0, "{path} was answered {head:?}");
+    }
+    let mut body = String::new();
+    reader.read_to_string(&mut body).unwrap();
+    Answer { status: head[9..12].parse().unwrap(), head: head.to_lowercase(), body }
+}
+
+fn get(address: SocketAddr, path: &str) -> Value {
+    let Answer { status, body, .. } = get_with(address, path, "");
+    assert_eq!(status, 200, "{path}: {body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+fn refused(address: SocketAddr, path: &str) -> (u16, String) {
+    let Answer { status, body, .. } = get_with(address, path, "");
+    let value: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{path}: {status} {body}"));
+    (status, value["error"].as_str().unwrap().to_string())
+}
+
+/// The steps of a run before a time, as they are told.
+fn steps_before(run: &Value, time: f64) -> Vec<(String, Value)> {
+    let steps = run["picture"]["run"]["steps"].as_array().unwrap().iter();
+    let told = steps.map(|step| (step[2].as_str().unwrap().to_string(), step[3].clone()));
+    told.filter(|(at, _)| at.parse::<f64>().unwrap() < time).collect()
+}
+
+/// What a stream of events says: each event with its value.
+fn events(body: &str) -> Vec<(String, Value)> {
+    let event = |text: &str| {
+        let name = text.lines().find_map(|line| line.strip_prefix("event: "))?;
+        let data = text.lines().find_map(|line| line.strip_prefix("data: "))?;
+        Some((name.to_string(), serde_json::from_str(data).unwrap()))
+    };
+    body.split("\n\n").filter_map(event).collect()
+}
+
+#[test]
+fn the_page_is_whole_and_the_browser_is_told_to_load_nothing_else() {
+    let address = laboratory(Limits::ALONE);
+    for page in ["/", "/check", "/claims"] {
+        let Answer { status, head, body } = get_with(address, page, "");
+        assert_eq!(status, 200);
+        for part in ["default-src 'none'", "script-src 'self'", "style-src 'self' 'sha256-", "frame-ancestors 'none'"] {
+            assert!(head.contains(part), "{page}: {head}");
+        }
+        assert!(!body.contains("http:") && !body.contains("https:"), "{page} names another place");
+        assert!(!body.contains("style=") && !body.contains("onclick="), "{page} has what its policy forbids");
+        for file in body.split('"').filter(|part| part.starts_with("/lab/")) {
+            let Answer { status, head, .. } = get_with(address, file, "");
+            assert_eq!(status, 200, "{file}");
+            let tag = head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap();
+            let again = get_with(address, file, &format!("If-None-Match: {tag}\r\n"));
+            assert_eq!((again.status, again.body.as_str()), (304, ""), "{file} has not changed");
+        }
+    }
+    for module in ["viewer.js", "parts.js", "controls.js"] {
+        assert_eq!(get_with(address, &format!("/lab/{module}"), "").status, 200, "{module} is imported by others");
+    }
+}
+
+#[test]
+fn the_catalogue_says_what_can_be_chosen_and_how_much() {
+    let catalogue = get(laboratory(Limits::CLASS), "/api/catalogue");
+    let algorithms = catalogue["algorithms"].as_array().unwrap();
+    assert_eq!(algorithms.len(), quorate_core::catalog::ENTRIES.len());
+    let maekawa = algorithms.iter().find(|entry| entry["name"] == "maekawa").unwrap();
+    assert_eq!(maekawa["options"][0]["key"], "sets");
+    assert_eq!(catalogue["limits"]["processes"], 64);
+}
+
+#[test]
+fn a_run_is_drawn_judged_and_measured() {
+    let address = laboratory(Limits::ALONE);
+    let path = "/api/run?algorithm=ricart-agrawala&n=3&workload=alone&entries=1";
+    let run = get(address, path);
+    assert_eq!(run, get(address, path), "the same address shows the same");
+    assert_eq!(run["report"]["messages"], 4);
+    let alone = run["published"].as_array().unwrap().iter().find(|row| row["measure"] == "messages, alone").unwrap();
+    assert_eq!((&alone["published"], &alone["measured"]), (&Value::from(4.0), &Value::from(4.0)));
+    assert!(run["verdicts"].as_array().unwrap().iter().all(|one| one["verdict"] == "held"), "{}", run["verdicts"]);
+    assert!(run["picture"]["svg"].as_str().unwrap().starts_with("<svg "));
+    assert_eq!(
+        run["picture"]["records"].as_array().map(Vec::len),
+        run["picture"]["run"]["steps"].as_array().map(Vec::len)
+    );
+    assert!(run["command"].as_str().unwrap().starts_with("quorate sim ricart-agrawala -n 3"), "{}", run["command"]);
+}
+
+#[test]
+fn what_is_done_to_a_run_changes_nothing_before_it() {
+    let address = laboratory(Limits::ALONE);
+    for world in ["delay=uniform:0.5..1.5&seed=7", "delay=exponential:1&loss=0.1&seed=8"] {
+        let path = format!("/api/run?algorithm=central&n=5&entries=30&recovery=1&{world}");
+        let before = get(address, &path);
+        for done in ["crash=3@9.5", "crash=1@9.5&restart=1@30", "pause=2@9.5..20", "partition=4@9.5..20"] {
+            let after = get(address, &format!("{path}&{done}"));
+            let told = steps_before(&before, 9.5);
+            assert!(told.len() > 10);
+            assert_eq!(told, steps_before(&after, 9.5), "{world} {done}");
+            assert_ne!(before["picture"]["run"]["steps"], after["picture"]["run"]["steps"], "{world} {done}");
+        }
+    }
+}
+
+#[test]
+fn who_recovers_goes_on_after_a_crash() {
+    let address = laboratory(Limits::ALONE);
+    let run = get(address, "/api/run?algorithm=suzuki-kasami&n=5&entries=20&recovery=1&crash=2@6.5");
+    let verdict = |name: &str| {
+        let mut verdicts = run["verdicts"].as_array().unwrap().iter();
+        verdicts.find(|one| one["property"] == name).unwrap()["verdict"].clone()
+    };
+    assert_eq!((verdict("mutual-exclusion"), verdict("progress")), ("held".into(), "held".into()));
+    let last = run["picture"]["run"]["steps"].as_array().unwrap().last().unwrap()[2].as_str().unwrap().to_string();
+    assert!(last.parse::<f64>().unwrap() > 6.5);
+}
+
+#[test]
+fn a_process_is_shown_before_and_after_a_step() {
+    let address = laboratory(Limits::ALONE);
+    let path = "algorithm=ricart-agrawala&n=3&workload=alone&entries=1";
+    let run = get(address, &format!("/api/run?{path}"));
+    let steps = run["picture"]["run"]["steps"].as_array().unwrap();
+    let lines = run["picture"]["run"]["lines"].as_array().unwrap();
+    let look = |step: usize| {
+        let process = lines[steps[step][1].as_u64().unwrap() as usize][0].as_str().unwrap()[1..].to_string();
+        let record = &run["picture"]["records"][step];
+        get(address, &format!("/api/state?{path}&record={record}&process={process}"))
+    };
+    let asks = steps.iter().position(|step| step[3].to_string().contains("asks to enter")).unwrap();
+    let state = look(asks);
+    assert!(state["before"].as_str().unwrap().contains("Released"), "{state}");
+    assert!(state["after"].as_str().unwrap().contains("Wanted"), "{state}");
+    let enters = steps.iter().position(|step| step[4] == 1).unwrap();
+    let state = look(enters);
+    assert!(state["before"].as_str().unwrap().contains("Wanted"), "{state}");
+    assert!(state["after"].as_str().unwrap().contains("Held"), "{state}");
+    let (status, why) = refused(address, &format!("/api/state?{path}&record=100000&process=1"));
+    assert_eq!((status, why.as_str()), (400, "record 100000 of this run is not one of p1"));
+}
+
+#[test]
+fn a_crash_leaves_nothing_of_a_process() {
+    let address = laboratory(Limits::ALONE);
+    let path = "algorithm=central&n=3&entries=6&recovery=1&crash=2@2.5";
+    let run = get(address, &format!("/api/run?{path}"));
+    let steps = run["picture"]["run"]["steps"].as_array().unwrap();
+    let crash = steps.iter().position(|step| step[3].to_string().contains("CRASHES")).unwrap();
+    let record = &run["picture"]["records"][crash];
+    let state = get(address, &format!("/api/state?{path}&record={record}&process=2"));
+    assert_ne!(state["before"], "");
+    assert_eq!(state["after"], "");
+}
+
+#[test]
+fn the_checker_finds_maekawas_deadlock_and_shows_it() {
+    let address = laboratory(Limits::CLASS);
+    let Answer { status, head, body } = get_with(address, "/api/check?algorithm=maekawa&n=3", "");
+    assert_eq!(status, 200);
+    assert!(head.contains("text/event-stream"), "{head}");
+    let events = events(&body);
+    assert!(events.iter().any(|(name, value)| name == "progress" && value["states"].as_u64().unwrap() > 0));
+    let (name, found) = events.last().unwrap();
+    assert_eq!(name, "found");
+    let verdicts = found["verdicts"].as_array().unwrap();
+    let of = |goal: &str| verdicts.iter().find(|one| one["goal"] == goal).unwrap();
+    assert_eq!(of("mutual-exclusion")["verdict"], "holds");
+    assert_eq!(of("deadlock-freedom")["verdict"], "violated");
+    assert!(of("deadlock-freedom")["picture"]["svg"].as_str().unwrap().contains("<svg "));
+    assert_eq!(found["complete"], true);
+}
+
+#[test]
+fn a_search_that_is_too_large_for_a_class_is_given_up_in_words() {
+    let limits = Limits { states: 1_000, ..Limits::CLASS };
+    let body = get_with(laboratory(limits), "/api/check?algorithm=lamport&n=4&entries-each=2", "").body;
+    let events = events(&body);
+    let (_, found) = events.last().unwrap();
+    assert_eq!(found["complete"], false);
+    let undecided = found["verdicts"].as_array().unwrap().iter().filter(|one| one["verdict"] == "undecided");
+    assert!(undecided.count() > 0, "{found}");
+}
+
+#[test]
+fn a_claim_is_judged_when_somebody_asks() {
+    let address = laboratory(Limits::ALONE);
+    let list = get(address, "/api/claims");
+    let sections = list["sections"].as_array().unwrap().iter();
+    let count: usize = sections.map(|section| section["claims"].as_array().unwrap().len()).sum();
+    assert_eq!(count, quorate_lab::claims::claims().len());
+    let ruling = get(address, "/api/claim?id=P6.liveness");
+    assert_eq!(ruling["verdict"], "conditional");
+    assert_eq!(ruling["exhibit"]["algorithm"], "maekawa");
+    assert!(ruling["exhibit"]["picture"]["svg"].as_str().unwrap().contains("<svg "));
+    assert_eq!(ruling, get(address, "/api/claim?id=P6.liveness"));
+    let (status, why) = refused(address, "/api/claim?id=P6");
+    assert_eq!((status, why.as_str()), (400, "`P6` is several claims: P6.overtaking, P6.liveness"));
+}
+
+#[test]
+fn what_is_too_much_or_makes_no_sense_is_refused_in_words() {
+    let address = laboratory(Limits::CLASS);
+    for (path, words) in [
+        ("/api/run?algorithm=raft", "unknown algorithm `raft`"),
+        ("/api/run?n=65", "n = 65: this laboratory goes up to 64"),
+        ("/api/run?crash=9@1", "crash of process 9: there are processes 1 to 5"),
+        ("/api/run?delay=later", "`later` is not a delay"),
+        ("/api/check?n=6", "n = 6: this laboratory goes up to 5"),
+    ] {
+        let (status, why) = refused(address, path);
+        assert_eq!(status, 400, "{path}: {why}");
+        assert!(why.contains(words), "{path}: {why}");
+    }
+    let elsewhere = get_with(address, "/api/run", "Sec-Fetch-Site: cross-site\r\n");
+    assert_eq!(elsewhere.status, 403, "{}", elsewhere.body);
+}
+
+#[test]
+fn a_run_without_end_is_cut_off_and_says_so() {
+    let limits = Limits { events: 2_000, ..Limits::CLASS };
+    let run = get(laboratory(limits), "/api/run?algorithm=token-ring&n=5&entries=1000000");
+    let ending = run["ending"].as_str().unwrap();
+    assert!(ending.ends_with("and cut off, as this laboratory goes up to 2000 events"), "{ending}");
+    assert_eq!(run["report"]["ending"], "cut-off");
+}
+
+/// Names and labels come from algorithms here, but what an address says may come back in words.
+#[test]
+fn what_an_address_says_comes_back_as_text() {
+    let address = laboratory(Limits::CLASS);
+    let Answer { status, head, body } = get_with(address, "/api/run?algorithm=%3Cscript%3E", "");
+    assert_eq!(status, 400);
+    assert!(head.contains("content-type: application/json") && head.contains("nosniff"), "{head}");
+    assert!(body.contains("<script>"), "a browser does not take JSON for markup");
+}
