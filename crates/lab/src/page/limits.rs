@@ -47,7 +47,7 @@ impl Limits {
         states: 1_000_000,
         bytes: 500_000_000,
         threads: Some(1),
-        at_once: 3,
+        at_once: 4,
     };
 }
 

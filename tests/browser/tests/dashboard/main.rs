@@ -5,6 +5,7 @@
 //! are written to `target/screenshots`.
 
 mod browser;
+mod laboratory;
 mod pictures;
 mod server;
 

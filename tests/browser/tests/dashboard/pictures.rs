@@ -82,7 +82,8 @@ fn bustle(node: &Served, browser: &Browser) {
     });
 }
 
-fn take(browser: &Browser, name: &str) {
+/// Pictures of what a browser shows, in all sizes and schemes; nothing is wider than the window.
+pub(crate) fn take(browser: &Browser, name: &str) {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/screenshots");
     for (width, height) in SIZES {
         for scheme in SCHEMES {

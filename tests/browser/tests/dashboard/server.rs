@@ -119,6 +119,29 @@ impl Served {
     }
 }
 
+/// The laboratory's page, of one's own machine.
+pub(crate) struct Laboratory {
+    _process: Process,
+    address: String,
+}
+
+impl Laboratory {
+    pub(crate) fn start() -> Laboratory {
+        let mut command = Command::new(program());
+        command.args(["lab", "--json", "--listen", "127.0.0.1:0"]);
+        let mut process = Process::start(command.stdout(Stdio::piped()));
+        let mut line = String::new();
+        BufReader::new(process.0.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        let started: Value = serde_json::from_str(&line).unwrap_or_else(|_| panic!("the laboratory said {line:?}"));
+        Laboratory { _process: process, address: started["address"].as_str().unwrap().to_string() }
+    }
+
+    /// Where something of it is.
+    pub(crate) fn at(&self, path: &str) -> String {
+        format!("http://{}{path}", self.address)
+    }
+}
+
 /// Ports that are free: nobody has them, at least not now.
 pub(crate) fn addresses() -> [String; 3] {
     let listeners = [(); 3].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());

@@ -27,7 +27,6 @@ export function makeControls(form, catalogue, fields, state, changed) {
     } else {
       const list = el("datalist", { id: `${id}-list` }, (hint ?? []).map((value) => el("option", { value })));
       input = el("input", { type: "text", id, list: `${id}-list`, autocomplete: "off", spellcheck: "false" });
-      input.after(list);
       inputs.set(name, input);
       return el("label", { class: "field" }, label, input, list);
     }

@@ -8,7 +8,7 @@ const INTERVENTIONS = ["crash", "restart", "pause", "partition"];
 
 let state = new URLSearchParams(location.search);
 let views = [];
-let controls, catalogue, running, looking;
+let controls, catalogue, running, looking, glance;
 
 const fields = () => [
   ["n", "processes", "number", { min: 1, max: catalogue.limits.processes, placeholder: 5 }],
@@ -39,6 +39,9 @@ async function begin() {
     for (const name of ["records", ...(isOther ? INTERVENTIONS : [])]) next.delete(name);
     go(next);
   });
+  // A link to what is not there says so, rather than to show something else.
+  const wanted = state.get("algorithm");
+  if (wanted && wanted !== controls.entry().name) throw new Error(`There is no algorithm ${wanted}.`);
   addEventListener("popstate", () => {
     const next = new URLSearchParams(location.search);
     if (String(next) === String(state)) return;
@@ -216,6 +219,9 @@ function interfere(what) {
 
 function look(step) {
   clearTimeout(looking);
+  glance?.abort();
+  glance = new AbortController();
+  const { signal } = glance;
   looking = setTimeout(async () => {
     const view = views[0];
     const line = view?.picture.run.steps[step]?.[1];
@@ -225,12 +231,13 @@ function look(step) {
     asked.set("record", view.picture.records[step]);
     asked.set("process", view.picture.run.lines[line][0].slice(1));
     try {
-      const { process, before, after } = await ask("/api/state", asked);
+      const { process, before, after } = await ask("/api/state", asked, signal);
       if (view !== views[0] || view.step() !== step) return;
       by("variables").replaceChildren(el("h2", {}, `The variables of ${process} before and after this step`),
         el("div", { class: "pair" }, different(before, after), different(after, before)));
       by("variables").hidden = false;
-    } catch {
+    } catch (error) {
+      if (error.name === "AbortError") return;
       // The run itself says what is wrong; this is beside it.
       by("variables").hidden = true;
     }
