@@ -12,7 +12,7 @@ use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::Refusal;
 use super::limits::{Limits, Place, Places};
-use super::query::{Words, entry_of};
+use super::query::Words;
 use crate::claims::command_line;
 use crate::command::check::{self, Arguments};
 use crate::explore::{Exploration, Findings, Progress, Verdict};
@@ -84,7 +84,7 @@ impl Asked {
             "command": command_line::check(findings.algorithm, &self.arguments.exploration()),
             "algorithm": findings.algorithm,
             "bounds": findings.bounds,
-            "without_effect": self.arguments.without_effect(entry_of(self.named)),
+            "without_effect": self.arguments.without_effect(self.named.entry()),
             "broken_assumptions": findings.broken_assumptions,
             "states": findings.states,
             "transitions": findings.transitions,

@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{Limits, Refusal};
 use crate::command::program::one_line;
 use crate::command::{check, sim};
-use crate::subject::{Named, Subject};
+use crate::subject::Named;
 
 /// The words of an address, in pairs.
 pub(super) struct Words(Vec<(String, String)>);
@@ -212,14 +212,10 @@ fn of_entry(entry: &Entry) -> Value {
     })
 }
 
-/// The catalogue's entry of an algorithm.
-pub(super) fn entry_of(named: Named) -> &'static Entry {
-    named.entry()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::subject::Subject;
 
     fn words(text: &str) -> Words {
         let pair = |pair: &str| pair.split_once('=').map(|(name, value)| (name.to_string(), value.to_string()));
@@ -229,7 +225,7 @@ mod tests {
     fn run(text: &str) -> Result<sim::Arguments, String> {
         let words = words(text);
         let named = words.algorithm().map_err(|refusal| refusal.to_string())?;
-        words.run(entry_of(named), &Limits::CLASS).map_err(|refusal| refusal.to_string())
+        words.run(named.entry(), &Limits::CLASS).map_err(|refusal| refusal.to_string())
     }
 
     #[test]

@@ -5,7 +5,7 @@ use quorate_core::setting::Options;
 use quorate_core::trace::Record;
 use serde_json::{Value, json};
 
-use super::query::{Words, entry_of};
+use super::query::Words;
 use super::{Limits, Refusal};
 use crate::application::Workload;
 use crate::claims::command_line;
@@ -23,7 +23,7 @@ const MOST_KEPT: usize = 200_000;
 /// The run that was asked for.
 pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
     let named = words.algorithm()?;
-    let arguments = words.run(entry_of(named), limits)?;
+    let arguments = words.run(named.entry(), limits)?;
     let experiment = arguments.experiment();
     let mut records: Vec<Record> = Vec::new();
     let mut count = 0;
@@ -40,7 +40,7 @@ pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
         "command": command_line::sim(report.algorithm, &experiment),
         "report": report.json(),
         "verdicts": verdicts(&report),
-        "published": published(entry_of(named), &experiment, &report),
+        "published": published(named.entry(), &experiment, &report),
         "ending": ending(&report, limits),
         "records": count,
         "kept": records.len(),

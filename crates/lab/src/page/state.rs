@@ -7,7 +7,7 @@ use quorate_core::id::Id;
 use quorate_core::trace::{Record, What};
 use serde_json::{Value, json};
 
-use super::query::{Words, entry_of};
+use super::query::Words;
 use super::{Limits, Refusal};
 use crate::conversation::sentence;
 use crate::experiment::Spectators;
@@ -16,7 +16,7 @@ use crate::subject::Subject;
 /// The process of a record, before and after the step that the record begins.
 pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
     let named = words.algorithm()?;
-    let experiment = words.run(entry_of(named), limits)?.experiment();
+    let experiment = words.run(named.entry(), limits)?.experiment();
     let number: usize = words.number("record")?;
     let process = Id::try_from(words.number::<u32>("process")?)
         .map_err(|_| Refusal::Question("there is no process 0: they are numbered 1 to n".into()))?;
