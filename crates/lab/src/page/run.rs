@@ -93,7 +93,9 @@ fn published(entry: &'static Entry, experiment: &Experiment, report: &Report) ->
             (Measure::ClientDelay, mean(costs.client_delay), true),
             (Measure::ExitDelay, mean(costs.exit_delay), true),
         ],
+        // What is published about who is alone is said, and was not measured here.
         Family::Mutex => vec![
+            (Measure::Messages, None, true),
             (Measure::MessagesContended, costs.messages_per_entry, true),
             (Measure::MessagesToExit, mean(costs.messages_of_exit), true),
             (Measure::ExitDelay, mean(costs.exit_delay), true),

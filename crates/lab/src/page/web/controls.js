@@ -26,7 +26,8 @@ export function makeControls(form, catalogue, fields, state, changed) {
       input = el("input", { type: "number", id, inputmode: "decimal", ...hint });
     } else {
       const list = el("datalist", { id: `${id}-list` }, (hint ?? []).map((value) => el("option", { value })));
-      input = el("input", { type: "text", id, list: `${id}-list`, autocomplete: "off", spellcheck: "false" });
+      const usual = { placeholder: hint?.[0], autocomplete: "off", spellcheck: "false" };
+      input = el("input", { type: "text", id, list: `${id}-list`, ...usual });
       inputs.set(name, input);
       return el("label", { class: "field" }, label, input, list);
     }
@@ -36,7 +37,8 @@ export function makeControls(form, catalogue, fields, state, changed) {
 
   const makeOptions = (given) => {
     const entry = chosen();
-    about.textContent = `${entry.summary} Assumes ${entry.assumes.join(", ") || "nothing"}.`;
+    const summary = entry.summary.charAt(0).toUpperCase() + entry.summary.slice(1);
+    about.textContent = `${summary}. Assumes ${entry.assumes.join(", ") || "nothing"}.`;
     options.replaceChildren(...entry.options.map((option) => {
       const input = option.values.length
         ? el("select", {}, option.values.map((value) => el("option", {}, value)))

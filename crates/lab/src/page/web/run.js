@@ -97,7 +97,8 @@ function show(made, names, time) {
   });
   makeInterference(made[0].report.n);
   shown(views[0].step());
-  by("findings").replaceChildren(...made.flatMap((one, index) => findings(one, made.length > 1 ? names[index] : "")));
+  const told = made.map((one, index) => findings(one, made.length > 1 ? names[index] : ""));
+  by("findings").replaceChildren(...(told.length > 1 ? told.map((parts) => el("div", {}, parts)) : told[0]));
   by("command").replaceChildren(...made.map(({ command }) => el("div", {}, el("code", {}, command))));
   document.title = `${names.join(" and ")} · Quorate laboratory`;
 }
@@ -266,7 +267,7 @@ function findings({ report, verdicts, published, ending }, name) {
   const judged = el("div", {}, broken,
     table(`Verdicts${of}`, ["property", "verdict", ""], verdicts.map((one) => verdictRow(one.property, one))),
     el("p", { class: "dim" }, `${ending}.`));
-  judged.id = name ? "" : "verdicts";
+  if (!name) judged.id = "verdicts";
   const range = ({ published, published_most: most }) =>
     most === null || most === undefined ? published : el("span", {}, `${number(published)} – ${number(most)}`);
   const rows = published.map((row) =>
