@@ -3,7 +3,6 @@
 //! [`Experiment::run`] takes the algorithm's name; [`Experiment::run_mutex`] and its sisters take a type, also one that
 //! is not in the catalogue.
 
-use std::fmt::Debug;
 use std::sync::Arc;
 
 use quorate_core::catalog::{ENTRIES, Entry, Family, Property, UnknownAlgorithm};
@@ -19,7 +18,7 @@ use quorate_core::trace::{Record, Recorded};
 
 use crate::application::{Application, ClientPlan, Clients, Listeners, Voters, Workload};
 use crate::network::{Conditions, Delay, Order, Partition};
-use crate::observer::{Observer, Outcome, Watch};
+use crate::observer::{Look, Observer, Outcome, Watch};
 use crate::property::of_family;
 use crate::recovery::{self, Runner};
 use crate::report::Report;
@@ -105,7 +104,7 @@ pub struct Spectators<'a> {
     /// Hears now and then how many events there were and how many requests were served.
     pub progress: Option<&'a mut dyn FnMut(u64, u64)>,
     /// Sees a process before each of its steps, and again after it.
-    pub states: Option<&'a mut dyn FnMut(Id, &dyn Debug)>,
+    pub states: Option<Look<'a>>,
     /// They have seen enough after so many events: the run is cut off.
     pub enough: Option<u64>,
 }

@@ -23,6 +23,9 @@ pub struct Watch {
     pub detector_needs: Ticks,
 }
 
+/// Sees a process, before each of its steps and again after it.
+pub type Look<'a> = &'a mut dyn FnMut(Id, &dyn Debug);
+
 /// Watches a run.
 pub struct Observer<'a> {
     monitors: Vec<Monitor>,
@@ -34,7 +37,7 @@ pub struct Observer<'a> {
     keep_records: usize,
     detector_needs: Ticks,
     sink: Option<&'a mut dyn FnMut(&Record)>,
-    states: Option<&'a mut dyn FnMut(Id, &dyn Debug)>,
+    states: Option<Look<'a>>,
     enough: Option<u64>,
     sees_messages: bool,
     unexpected: u64,
@@ -128,7 +131,7 @@ impl<'a> Observer<'a> {
 
     /// The same, which shows each process to somebody before and after each of its steps.
     #[must_use]
-    pub fn looking(self, states: Option<&'a mut dyn FnMut(Id, &dyn Debug)>) -> Observer<'a> {
+    pub fn looking(self, states: Option<Look<'a>>) -> Observer<'a> {
         Observer { states, ..self }
     }
 
