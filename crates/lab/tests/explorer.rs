@@ -156,6 +156,21 @@ fn a_reduced_search_that_reaches_a_limit_ends() {
     assert_eq!((findings.complete, begun), (false, 1));
 }
 
+/// Who looks on may end it, and what was not decided by then is not called decided.
+#[test]
+fn a_search_ends_when_somebody_says_that_it_is_enough() {
+    let exploration = Exploration { times: Times::AtMost(2), ..Exploration::default() };
+    let mut told = 0;
+    let mut watch = |progress: Progress| {
+        told += 1;
+        progress.enough.set(progress.depth >= 5);
+    };
+    let findings = exploration.run("lamport", &mut watch).expect("it can be explored");
+    assert_eq!((findings.complete, told), (false, 6));
+    let verdict = findings.verdict(Goal::MutualExclusion);
+    assert!(matches!(verdict, Some(Verdict::Undecided(why)) if why == "it was ended before"), "{verdict:?}");
+}
+
 #[test]
 fn three_of_maekawas_deadlock_in_six_steps() {
     let findings = explore("maekawa", &Exploration::default());

@@ -284,7 +284,7 @@ impl Exploration {
                     let round = |graph| counterexample::of_cycles(&machine, &first, &searched, graph, goal, place);
                     searched.breaches[place].is_some() || graph.as_ref().and_then(round).is_some()
                 };
-                if searched.complete || (0..).zip(&goals).all(is_broken) {
+                if searched.complete || searched.is_enough || (0..).zip(&goals).all(is_broken) {
                     break;
                 }
             }
@@ -311,7 +311,9 @@ impl Exploration {
 
     fn why_incomplete(&self, searched: &Searched) -> String {
         let most = self.max_states.min(search::MOST_STATES);
-        if self.stop && searched.breaches.iter().any(Option::is_some) {
+        if searched.is_enough {
+            "it was ended before".into()
+        } else if self.stop && searched.breaches.iter().any(Option::is_some) {
             "it was to end at the first violation".into()
         } else if searched.visited.len() as u64 > most {
             format!("there are more than {most} states")

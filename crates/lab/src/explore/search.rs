@@ -4,6 +4,7 @@
 //! candidates (a fingerprint, a parent, an action), sorted into shards; look the candidates of each shard up; build the
 //! states that are new. Each phase is divided among threads, and none of the phases' results depends on how.
 
+use std::cell::Cell;
 use std::ops::Range;
 use std::sync::Mutex;
 use std::time::Instant;
@@ -30,9 +31,9 @@ pub(super) struct Limits {
     pub(super) keep: bool,
 }
 
-/// How far a search has come.
+/// How far a search has come, told to somebody who may say that it is enough.
 #[derive(Clone, Copy, Debug)]
-pub struct Progress {
+pub struct Progress<'a> {
     /// How many states it has found.
     pub states: u64,
     /// How many steps the latest of them are away from the first.
@@ -41,6 +42,8 @@ pub struct Progress {
     pub frontier: u64,
     /// How long it has taken.
     pub seconds: f64,
+    /// Set it, and the search ends here.
+    pub enough: &'a Cell<bool>,
 }
 
 /// Where a goal is broken: by an action in a state, or by ending in it.
@@ -60,6 +63,8 @@ pub(super) struct Searched {
     pub(super) ends: (u64, u64),
     /// Whether everything was searched.
     pub(super) complete: bool,
+    /// Whether somebody said that it was enough.
+    pub(super) is_enough: bool,
     /// Whether a state was reached again that was not farther away.
     pub(super) cyclic: bool,
     /// Where each goal is broken first.
@@ -158,6 +163,7 @@ impl<'a> Search<'a> {
             depth: 0,
             ends: (0, 0),
             complete: false,
+            is_enough: false,
             cyclic: false,
             breaches: (0..goals.len()).map(broken_at_first).collect(),
             kept,
@@ -184,13 +190,16 @@ impl<'a> Search<'a> {
                 let slab = begin..(begin + SLAB).min(self.level.len());
                 self.work_through(slab.clone());
                 self.searched.seconds = self.began.elapsed().as_secs_f64();
+                let enough = Cell::new(false);
                 progress(Progress {
                     states: self.searched.visited.len() as u64,
                     depth: self.searched.depth,
                     frontier: (self.level.len() - slab.end + self.next.len()) as u64,
                     seconds: self.searched.seconds,
+                    enough: &enough,
                 });
-                if self.is_over() {
+                self.searched.is_enough = enough.get();
+                if self.searched.is_enough || self.is_over() {
                     return;
                 }
             }

@@ -44,11 +44,12 @@ impl Asked {
     fn answer(&self, told: &UnboundedSender<Event>) {
         let mut last: Option<Instant> = None;
         let mut tell = |progress: Progress| {
+            // Whoever has left needs no answer.
+            progress.enough.set(told.is_closed());
             if last.is_none_or(|last| last.elapsed() >= TOLD_EVERY) {
                 last = Some(Instant::now());
-                let Progress { states, depth, frontier, seconds } = progress;
+                let Progress { states, depth, frontier, seconds, .. } = progress;
                 let told_of = json!({ "states": states, "depth": depth, "frontier": frontier, "seconds": seconds });
-                // Nobody may be left to hear it.
                 let _ = told.send(event("progress", &told_of));
             }
         };
@@ -102,7 +103,6 @@ pub(super) fn stream(asked: Asked, place: Place, places: Arc<Places>) -> Respons
     tokio::spawn(async move {
         let turn = places.turn().await;
         let _ = tokio::task::spawn_blocking(move || {
-            // Who has left while waiting for a turn needs no answer.
             if !told.is_closed() {
                 asked.answer(&told);
             }

@@ -25,7 +25,13 @@ const KEYS = [
 export function mountViewer(root, run, options = {}) {
   const viewer = new Viewer(root, run, options);
   viewer.begin();
-  return { show: (step) => viewer.show(step), step: () => viewer.now, destroy: () => viewer.destroy() };
+  return {
+    show: (step) => viewer.show(step),
+    step: () => viewer.now,
+    plays: () => viewer.timer !== 0,
+    play: () => viewer.toggle(),
+    destroy: () => viewer.destroy(),
+  };
 }
 
 class Viewer {

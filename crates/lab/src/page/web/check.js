@@ -34,6 +34,11 @@ async function begin() {
     history.pushState(null, "", `?${state}`);
     explore();
   });
+  by("stop").addEventListener("click", () => {
+    source.abort();
+    busy(false);
+    by("progress").append(": stopped here, so nothing is decided.");
+  });
   addEventListener("popstate", () => {
     const next = new URLSearchParams(location.search);
     if (String(next) === String(state)) return;
@@ -51,7 +56,7 @@ async function explore() {
   source = new AbortController();
   const mine = source;
   clear();
-  by("result").setAttribute("aria-busy", "true");
+  busy(true);
   by("progress").textContent = "Exploring …";
   try {
     const asked = new URLSearchParams(state);
@@ -74,7 +79,12 @@ async function explore() {
     by("progress").textContent = "";
     complain(error);
   }
-  by("result").setAttribute("aria-busy", "false");
+  busy(false);
+}
+
+function busy(is) {
+  by("result").setAttribute("aria-busy", is);
+  by("stop").hidden = !is;
 }
 
 function hear(event) {

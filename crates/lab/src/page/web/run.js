@@ -81,6 +81,8 @@ async function run(time) {
 }
 
 function show(made, names, time) {
+  // Whoever interferes while it plays sees it play on.
+  const plays = time !== undefined && views[0]?.plays();
   views.forEach((view) => view.destroy());
   by("views").classList.toggle("two", made.length > 1);
   const places = made.map(() => el("section", { class: "view" }));
@@ -97,6 +99,7 @@ function show(made, names, time) {
   });
   makeInterference(made[0].report.n);
   shown(views[0].step());
+  if (plays) views[0].play();
   const told = made.map((one, index) => findings(one, made.length > 1 ? names[index] : ""));
   by("findings").replaceChildren(...(told.length > 1 ? told.map((parts) => el("div", {}, parts)) : told[0]));
   by("command").replaceChildren(...made.map(({ command }) => el("div", {}, el("code", {}, command))));
