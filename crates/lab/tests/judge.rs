@@ -248,6 +248,33 @@ fn who_waits_for_long_is_found_and_who_waits_for_a_while_is_not_decided() {
 }
 
 #[test]
+fn whoever_lives_in_the_end_follows_one_leader() {
+    let mut run = Run::<RicartAgrawala>::new();
+    run.turn(2);
+    run.now += 10;
+    let name = |run: &mut Run<RicartAgrawala>, id: usize, leader: u32| {
+        let last: Value = serde_json::from_str(run.written[id - 1].last().unwrap()).unwrap();
+        let named = json!({ "at": run.now, "process": id, "event": "leader", "leader": leader, "past": last["past"] });
+        run.written[id - 1].push(named.to_string());
+    };
+    for id in 1..=3 {
+        name(&mut run, id, 3);
+    }
+    assert_eq!(judged(&run.files()).one_leader, Some(Finding::Held));
+    name(&mut run, 1, 2);
+    let judgement = judged(&run.files());
+    let undecided = matches!(&judgement.one_leader, Some(Finding::Undecided { why }) if why.contains("names"));
+    assert!(undecided, "news may be on its way: {:?}", judgement.one_leader);
+    assert_eq!(judgement.severity(), Severity::Fine);
+    run.now += 10_000;
+    run.turn(2);
+    let judgement = judged(&run.files());
+    let why = "p2 names p3, and p1 names p2";
+    assert!(matches!(&judgement.one_leader, Some(Finding::Violated { why: found, .. }) if found == why));
+    assert_eq!(judgement.severity(), Severity::Liveness);
+}
+
+#[test]
 fn a_request_that_overtakes_another_is_found() {
     let mut run = Run::<RicartAgrawala>::new();
     run.ask(2, Request::Enter);

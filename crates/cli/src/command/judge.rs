@@ -65,19 +65,25 @@ fn verdicts(judgement: &Judgement) -> String {
     let mut table = Table::new(3);
     for (property, resource, finding) in judgement.findings() {
         let promise = if judgement.is_promised(property) { "" } else { "(not promised here) " };
-        let (verdict, why) = match finding {
-            Finding::Held => (styled(GOOD, "held"), String::new()),
-            Finding::Violated { at, why } => {
-                (styled(BAD, "violated"), format!("{:?}, at {}: {why}", resource.name, time(*at)))
-            }
-            Finding::Undecided { why } => (styled(DIM, "not decided"), format!("{:?}: {why}", resource.name)),
-        };
+        let (verdict, why) = in_words(finding, &format!("{:?}", resource.name));
         table.row([property.name().to_string(), verdict, format!("{promise}{why}")]);
     }
+    if let Some(finding) = &judgement.one_leader {
+        let (verdict, why) = in_words(finding, "the group");
+        table.row(["one-leader".to_string(), verdict, why]);
+    }
     if judgement.resources.is_empty() {
-        return "nobody asked for anything\n".into();
+        return format!("{}nobody asked for anything\n", table.render());
     }
     table.render()
+}
+
+fn in_words(finding: &Finding, about: &str) -> (String, String) {
+    match finding {
+        Finding::Held => (styled(GOOD, "held"), String::new()),
+        Finding::Violated { at, why } => (styled(BAD, "violated"), format!("{about}, at {}: {why}", time(*at))),
+        Finding::Undecided { why } => (styled(DIM, "not decided"), format!("{about}: {why}")),
+    }
 }
 
 /// A time of a trace: seconds since 1970, as `date -d @…` takes them.

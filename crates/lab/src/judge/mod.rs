@@ -10,6 +10,7 @@
 //! | fencing | by causality: an entry's fence is larger than that of every entry before it. Two that no message orders are *not decided* if their time stamps say that they are the wrong way round |
 //! | resource safety | the same, of the fences that the resource took, where applications note that |
 //! | request order | by the laboratory's [monitor](crate::property), along the messages about that resource. What applications tell each other is not in a trace |
+//! | one leader | of the group: in the end all who live name the same one, who lives, if nothing has changed for longer than the patience |
 //! | progress | by the laboratory's monitor: who still waited at the end. *Not decided* if it had not waited for longer than the patience |
 //!
 //! A node whose life ends without its leaving has crashed, and who has crashed is not inside; what it was inside with
@@ -24,6 +25,7 @@
 mod bill;
 mod causal;
 pub mod hostile;
+mod leadership;
 mod merge;
 mod read;
 
@@ -102,6 +104,8 @@ pub struct Judgement {
     pub has_suspicions: bool,
     /// Whom each node named its leader last.
     pub leaders: BTreeMap<Id, Id>,
+    /// Whether they follow one leader in the end, if anybody was ever named.
+    pub one_leader: Option<Finding>,
     /// Each resource.
     pub resources: Vec<ResourceJudgement>,
     /// What all of them cost.
@@ -125,15 +129,17 @@ pub fn judge(lives: Vec<Life>, patience: Option<u64>) -> Result<Judgement, Trace
     let options = Options::new(entry, given).map_err(|error| refuse(error.to_string()))?;
     let patience = patience.unwrap_or(header.tolerance.saturating_mul(PATIENCE));
     let merged = merge(lives, patience)?;
+    let missing = missing(&header, &merged.lives);
     let mut judgement = Judgement {
-        missing: missing(&header, &merged.lives),
         mistaken: mistaken(&merged),
         has_suspicions: merged.events.iter().any(|event| matches!(event.record.what, What::Told { alive: false, .. })),
         leaders: leaders(&merged),
+        one_leader: leadership::one_leader(&merged, patience).map(|finding| of_all(&missing, finding)),
         records: merged.events.len(),
         lives: Vec::new(),
         resources: Vec::new(),
         bill: Bill::default(),
+        missing,
         header,
         entry,
         options,
@@ -160,13 +166,19 @@ fn judge_resources(merged: &Merged, judgement: &Judgement, patience: u64) -> Vec
     let judge_one = |(name, events): (&str, Vec<&Event>)| {
         let findings = JUDGED.iter().filter_map(|&property| {
             let finding = finding(property, &events, merged, judgement, patience)?;
-            let incomplete = (!judgement.missing.is_empty() && finding == Finding::Held)
-                .then(|| Finding::Undecided { why: format!("it was not broken, but {}", judgement.missing[0]) });
-            Some((property, incomplete.unwrap_or(finding)))
+            Some((property, of_all(&judgement.missing, finding)))
         });
         ResourceJudgement { name: name.to_string(), findings: findings.collect(), bill: Bill::of(&events) }
     };
     events.into_iter().map(judge_one).collect()
+}
+
+/// What can be said if something is missing: what is not found broken is not decided.
+fn of_all(missing: &[String], finding: Finding) -> Finding {
+    match (finding, missing) {
+        (Finding::Held, [first, ..]) => Finding::Undecided { why: format!("it was not broken, but {first}") },
+        (finding, _) => finding,
+    }
 }
 
 /// What the events that concern a resource say about a property; nothing if it is not about them.
@@ -332,7 +344,11 @@ impl Judgement {
             Finding::Undecided { .. } if self.is_promised(property) => Severity::Undecided,
             Finding::Undecided { .. } | Finding::Held => Severity::Fine,
         };
-        let worst = self.findings().into_iter().map(severity).max();
+        let of_leader = match self.one_leader {
+            Some(Finding::Violated { .. }) => Severity::Liveness,
+            _ => Severity::Fine,
+        };
+        let worst = self.findings().into_iter().map(severity).max().map(|worst| worst.max(of_leader));
         // Where nobody asked for anything, nothing was shown.
         worst.unwrap_or(Severity::Undecided)
     }
@@ -398,6 +414,7 @@ impl Judgement {
             "promised": promised.collect::<Vec<_>>(),
             "mistaken": self.mistaken.map(|(who, of)| json!({ "process": who, "of": of })),
             "leaders": leaders.collect::<Value>(),
+            "one_leader": self.one_leader.as_ref().map(finding),
             "costs": bill(&self.bill),
             "rows": self.rows(),
             "resources": resources.collect::<Vec<_>>(),
