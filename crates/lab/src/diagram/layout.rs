@@ -12,6 +12,7 @@ use quorate_core::process::Ticks;
 use quorate_core::trace::{Label, Record, Sequence, What};
 use rustc_hash::FxHashMap;
 
+use super::suspicion::{Suspected, suspected};
 use super::{Mark, Picture, words};
 
 /// The most records that a picture shows.
@@ -31,6 +32,8 @@ pub(super) struct Layout<'a> {
     pub(super) events: Vec<Event<'a>>,
     pub(super) messages: Vec<Message<'a>>,
     pub(super) flags: Vec<Flag<'a>>,
+    /// Who is taken for dead, and when.
+    pub(super) suspected: Vec<Suspected>,
     /// How many records there are before the first and after the last that is shown.
     pub(super) left_out: (usize, usize),
 }
@@ -136,7 +139,9 @@ impl<'a> Layout<'a> {
         let initial = lines.iter().map(|id| states.get(id).copied().unwrap_or_default().phase()).collect();
         let left_out = (window.start, picture.records.len() - window.end);
         let (messages, message_of) = messages(&lines, records);
-        let mut layout = Layout { lines, initial, moments: vec![], events: vec![], messages, flags: vec![], left_out };
+        let suspected = suspected(&lines, picture.records, window);
+        let (moments, events, flags) = (vec![], vec![], vec![]);
+        let mut layout = Layout { lines, initial, moments, events, messages, flags, suspected, left_out };
         layout.place(records, &message_of, &mut states);
         layout.flags = picture.marks.iter().map(|mark| layout.flag(mark)).collect();
         layout.flags.sort_by_key(|flag| flag.event);

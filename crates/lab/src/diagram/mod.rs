@@ -17,6 +17,7 @@ mod layout;
 #[cfg(feature = "command")]
 mod png;
 mod shiviz;
+mod suspicion;
 mod svg;
 mod text;
 mod view;

@@ -46,6 +46,10 @@ impl Drawing<'_> {
             };
             entries.push((sample, phase.meaning().to_string()));
         }
+        if !self.layout.suspected.is_empty() {
+            let sample = r#"<path class="suspected" d="M0 0h34"/>"#;
+            entries.push((sample.into(), "taken for dead by others".into()));
+        }
         let arrow = |look: &str| {
             format!(r#"<path class="arrow {look}" d="M0 0H34"/><path class="head {look}" d="M36 0l-11 -4.5v9Z"/>"#)
         };

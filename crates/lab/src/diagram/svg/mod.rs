@@ -81,6 +81,7 @@ pub(super) fn draw(layout: &Layout<'_>, view: &View, clocks: Option<&[String]>, 
     let mut drawing = Drawing::new(layout, view);
     drawing.axis();
     drawing.bands();
+    drawing.suspicions();
     drawing.arrows();
     drawing.points();
     if let Some(clocks) = clocks {
@@ -281,6 +282,17 @@ impl<'a> Drawing<'a> {
         }
     }
 
+    /// Beside the line of whoever is taken for dead, a line of dashes for as long as somebody thinks so.
+    fn suspicions(&mut self) {
+        for suspected in &self.layout.suspected {
+            let from = suspected.from.map_or(self.begin, |event| self.along(event));
+            let to = suspected.to.map_or(self.end, |event| self.along(event));
+            let (x, y) = self.at(from, self.across(suspected.line) - BAND - 3.0);
+            let (letter, length) = (if self.view.down { 'v' } else { 'h' }, (to - from).max(3.0));
+            let _ = writeln!(self.below, r#"<path class="suspected" d="M{x:.1} {y:.1}{letter}{length:.1}"/>"#);
+        }
+    }
+
     /// The legend, what was left out, and the frame around everything.
     fn finish(mut self, title: &str) -> Drawn {
         let entries = self.legend_entries();
@@ -429,6 +441,16 @@ mod tests {
         let svg = svg(&[record(0, 1, What::Wanted), record(5, 1, What::Crashed)], vec![]);
         assert!(svg.contains(r#"<rect class="wanting""#) && svg.contains("waits to enter</text>"));
         assert!(svg.contains(r#"<path class="crashed""#) && !svg.contains(">inside</text>"));
+    }
+
+    #[test]
+    fn whoever_is_taken_for_dead_has_a_line_of_dashes() {
+        let told = |at, alive| record(at, 1, What::Told { of: Id::new(2), alive });
+        let dashes = |svg: &str| svg.matches(r#"<path class="suspected""#).count();
+        // One more is in the legend.
+        let twice = svg(&[told(0, false), told(5, true), told(9, false)], vec![]);
+        assert_eq!((dashes(&twice), twice.contains(">taken for dead by others</text>")), (3, true));
+        assert_eq!(dashes(&svg(&[told(0, true)], vec![])), 0);
     }
 
     #[test]

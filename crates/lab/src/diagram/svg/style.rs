@@ -61,6 +61,7 @@ text.strong,text.flagged{font-weight:600}
 .line{stroke-width:1.4}
 .cut{stroke-width:5}
 .crashed{stroke-width:2;stroke-dasharray:1 7;stroke-linecap:round}
+.suspected{fill:none;stroke-width:2;stroke-dasharray:5 3}
 .wanting{fill:url(#hatch);stroke-width:1}
 .inside{stroke-width:1.5}
 .candidate{fill:url(#dots);stroke-width:1}
@@ -93,7 +94,7 @@ text.time,text.point,.dot.application,.head.application,text.application,.dim{fi
 .inside,text.strong{fill:$ink}
 .wanting,.candidate,.busy{stroke:$busy}
 .busy-dot{fill:$busy}
-.cross,.pole,.ring{stroke:$alarm}
+.cross,.pole,.ring,.suspected{stroke:$alarm}
 .flag{fill:$alarm}
 text.flagged{fill:$onalarm}
 .arrow.k0{stroke:$k0}.dot.k0,.head.k0,text.k0{fill:$k0}
