@@ -31,6 +31,9 @@
 
 mod answers;
 
+use alloc::collections::BTreeMap;
+use alloc::vec::Vec;
+
 use serde::{Deserialize, Serialize};
 
 use super::{ALREADY_ENTERING, Input, Mutex, NOT_INSIDE, Output};
@@ -52,8 +55,8 @@ pub struct RicartAgrawala {
     later_first: bool,
     clock: LamportClock,
     phase: Phase,
-    /// Who is owed a reply when we have left.
-    deferred: IdSet,
+    /// Who is owed a reply when we have left, and the number of its request.
+    deferred: BTreeMap<Id, Number>,
     /// Who is taken to have granted everything.
     suspected: IdSet,
     /// What is known of requests and answers, where every request is answered at once.
@@ -194,7 +197,7 @@ impl Mutex for RicartAgrawala {
             later_first: setting.group.options.choice("first") == "later",
             clock: LamportClock::default(),
             phase: Phase::Released,
-            deferred: IdSet::new(),
+            deferred: BTreeMap::new(),
             suspected: IdSet::new(),
             answers: Answers::new(setting),
         }
@@ -264,7 +267,11 @@ impl RicartAgrawala {
         let Phase::Held { .. } = self.phase else { return effects.misused(NOT_INSIDE) };
         self.phase = Phase::Released;
         effects.output(Output::Exited);
-        for id in self.deferred.take().iter() {
+        let deferred = core::mem::take(&mut self.deferred).into_iter();
+        let mut line: Vec<Timestamp> = deferred.map(|(id, number)| Timestamp::new(number, id)).collect();
+        // Who enters next hears it first.
+        line.sort_unstable();
+        for Timestamp { id, .. } in line {
             effects.send(id, self.reply(id));
         }
     }
@@ -281,7 +288,7 @@ impl RicartAgrawala {
         };
         if !ahead {
             effects.send(from, self.reply(from));
-        } else if !self.deferred.insert(from) && self.answers.is_none() {
+        } else if self.deferred.insert(from, number).is_some() && self.answers.is_none() {
             effects.unexpected(from, "a second request before the first was answered");
         } else {
             self.deny(from, number, effects);
@@ -317,7 +324,7 @@ impl RicartAgrawala {
     /// It has crashed: it lets everybody go first, and wants nothing any more.
     fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
         self.suspected.insert(id);
-        self.deferred.remove(id);
+        self.deferred.remove(&id);
         if let Phase::Wanted { missing, .. } = &mut self.phase
             && missing.remove(id)
         {
@@ -410,6 +417,20 @@ mod tests {
         assert_eq!(effects_of(2, &mut second, EXIT), vec![EXITED, send(1, reply(41))]);
         assert_eq!(effects_of(1, &mut first, from(2, reply(41))), vec![entered(41, 1)]);
         assert_eq!(effects_of(1, &mut first, EXIT), vec![EXITED]);
+    }
+
+    #[test]
+    fn who_enters_next_is_answered_first() {
+        let mut process = process(1, 4);
+        effects_of(1, &mut process, ENTER);
+        for id in 2..=4 {
+            effects_of(1, &mut process, from(id, reply(1)));
+        }
+        for (id, at) in [(2, 7), (3, 9), (4, 5)] {
+            assert_eq!(effects_of(1, &mut process, from(id, request(at))), vec![]);
+        }
+        let expected = vec![EXITED, send(4, reply(9)), send(2, reply(9)), send(3, reply(9))];
+        assert_eq!(effects_of(1, &mut process, EXIT), expected);
     }
 
     #[test]
