@@ -50,6 +50,28 @@ fn where_delays_have_no_bound_the_living_may_be_suspected() {
     }
 }
 
+/// What is asked for and changes nothing with recovery is said; so is an election that needs what it does not get.
+#[test]
+fn options_without_effect_on_recovery_are_named() {
+    for (more, words) in [
+        (&["central", "--order", "any"][..], "--order changes nothing with --recovery"),
+        (&["central", "--detector", "none"], "--detector changes nothing with --recovery"),
+        (&["lamport", "--election", "bully"], "--election changes nothing here"),
+        (
+            &["central", "--timing", "synchronous", "--delay-bound", "3"],
+            "--delay-bound changes nothing where everybody",
+        ),
+        (&["central", "--election", "bully"], "delays have no bound, which the election beside it needs"),
+    ] {
+        let output = quorate(&[&["check"], more, &["-n", "2", "--recovery", "--crashes", "1"]].concat());
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(words), "{more:?}: {said}");
+    }
+    let refused = quorate(&["check", "maekawa", "--recovery"]);
+    assert_eq!(refused.status.code(), Some(2));
+    assert!(String::from_utf8(refused.stderr).unwrap().contains("maekawa does not recover here: central, "));
+}
+
 #[test]
 fn json_has_what_is_documented() {
     let report = json(&["sim", "ricart-agrawala", "-n", "5", "--entries", "50", "--seed", "7"]);

@@ -112,12 +112,14 @@ pub struct Recovery {
     pub fenced_crashes: Option<u32>,
     /// Whether an election beside it decides who leads.
     pub elects: bool,
+    /// Whether it goes on only while a majority lives.
+    pub needs_majority: bool,
 }
 
 impl Recovery {
     /// A recovery that survives any number of crashes by itself.
     pub const fn new(summary: &'static str) -> Recovery {
-        Recovery { summary, fenced_crashes: None, elects: false }
+        Recovery { summary, fenced_crashes: None, elects: false, needs_majority: false }
     }
 }
 

@@ -338,6 +338,7 @@ impl Experiment {
     fn promised(&self, entry: &Entry, options: &Options) -> Vec<Property> {
         let crashes = self.faults.iter().filter(|fault| matches!(fault, Fault::Crash(..))).count();
         let bounded = entry.recovery.is_some_and(|recovery| recovery.fenced_crashes.is_some());
+        let needs_majority = entry.recovery.is_some_and(|recovery| recovery.needs_majority);
         let clocks = self.clients.clocks.iter().map(|(_, number)| number.get());
         let are_clocks_apart = clocks.max().is_some_and(|highest| highest >= LamportClock::ERA);
         let still = |property: Property| {
@@ -345,8 +346,8 @@ impl Experiment {
                 || match property {
                     Property::RequestOrder => false,
                     Property::Fencing => crashes == 0 || (crashes == 1 && !(bounded && are_clocks_apart)),
+                    Property::Progress => !needs_majority || self.n - self.dead_for_good() > self.n / 2,
                     Property::MutualExclusion
-                    | Property::Progress
                     | Property::SingleLeader
                     | Property::Decided
                     | Property::Accuracy
@@ -356,6 +357,20 @@ impl Experiment {
                 }
         };
         entry.promises.iter().copied().filter(|&p| entry.promises(p, options) && still(p)).collect()
+    }
+
+    /// How many crash, or are not there, and do not come back.
+    fn dead_for_good(&self) -> u32 {
+        let last = |id: Id| {
+            let of_it = self.faults.iter().filter_map(|fault| match *fault {
+                Fault::AbsentFromTheBeginning(dead) if dead == id => Some((0, true)),
+                Fault::Crash(dead, at) if dead == id => Some((at, true)),
+                Fault::Restart(back, at) if back == id => Some((at, false)),
+                Fault::AbsentFromTheBeginning(_) | Fault::Crash(..) | Fault::Restart(..) | Fault::Pause(..) => None,
+            });
+            of_it.max_by_key(|(at, _)| *at).is_some_and(|(_, dead)| dead)
+        };
+        Id::all(self.n).filter(|&id| last(id)).count() as u32
     }
 
     /// Refuses to let recover what does not.

@@ -63,20 +63,31 @@ fn with_fences_checked_at_the_resource_it_stays_in_order_although_two_are_inside
     assert_eq!(mutexes().count(), 8);
     let mut missing: Vec<String> = Vec::new();
     for entry in mutexes() {
+        if entry.name == "majority" {
+            continue;
+        }
         let n = size(entry.name);
-        let unsealed = explore(entry.name, &exploration(n, SUSPICION, false, &[Goal::NoLostUpdate]));
         let goals = [Goal::ResourceSafety, Goal::NoLostUpdate];
-        // Majority voting has 31 million states among three even if no timer runs out: `./soak explore` goes through
-        // them, and here it is explored between two.
-        let sealed_n = if entry.name == "majority" { 2 } else { n };
-        let sealed = explore(entry.name, &exploration(sealed_n, SUSPICION, true, &goals));
-        let [safety, sealed] = goals.map(|goal| verdict_in_words(&sealed, goal));
-        assert_eq!((&safety[..], &sealed[..]), ("holds", "holds"), "{}", entry.name);
-        let unsealed = verdict_in_words(&unsealed, Goal::NoLostUpdate);
-        let row = format!("| `{}` | {n} | {safety} | {unsealed} | {sealed} |", entry.name);
+        let [unsealed, sealed] = [false, true].map(|sealed| {
+            let findings = explore(entry.name, &exploration(n, SUSPICION, sealed, &goals));
+            goals.map(|goal| verdict_in_words(&findings, goal))
+        });
+        assert_eq!(sealed, ["holds", "holds"], "{}", entry.name);
+        let row = format!("| `{}` | {n} | {} | {} | holds |", entry.name, unsealed[0], unsealed[1]);
         missing.extend((!page.contains(&row)).then_some(row));
     }
     assert!(missing.is_empty(), "docs/recovery.md should say\n{}", missing.join("\n"));
+}
+
+/// Majority voting has too many states among three, and between two nobody enters without the other's vote. So it is
+/// explored among three as far as to the run that breaks it; what holds where no timer runs out, `./soak explore` shows.
+#[test]
+fn who_votes_by_majority_loses_an_update_without_a_seal() {
+    let findings = explore("majority", &exploration(3, SUSPICION, false, &[Goal::NoLostUpdate]));
+    let broken = verdict_in_words(&findings, Goal::NoLostUpdate);
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/recovery.md")).unwrap();
+    let row = format!("| `majority` | 3 | holds, if no timer runs out | {broken} | holds, if no timer runs out |");
+    assert!(page.contains(&row), "docs/recovery.md should say\n{row}");
 }
 
 /// What is promised where the living are suspected, and where they are not. Few states are enough to ask.

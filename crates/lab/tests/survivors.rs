@@ -1,7 +1,7 @@
 //! Everything that lets an algorithm survive crashes, on a bad network: seeded runs with random crashes, returns,
 //! pauses, cuts, losses, second arrivals and overtaking.
 //!
-//! 210 seeds an algorithm in each of five kinds of worlds, 8,400 in all; `QUORATE_SEEDS=4200 cargo test -p quorate-lab
+//! 175 seeds an algorithm in each of six kinds of worlds, 8,400 in all; `QUORATE_SEEDS=3500 cargo test -p quorate-lab
 //! --test survivors` runs so many for each.
 
 use std::collections::BTreeSet;
@@ -25,7 +25,7 @@ use quorate_lab::time::DELTA;
 /// How many seeds each algorithm gets, in each kind of world.
 fn seeds() -> u64 {
     let given = std::env::var("QUORATE_SEEDS").ok();
-    given.map_or(210, |seeds| seeds.parse().expect("QUORATE_SEEDS is a number of seeds"))
+    given.map_or(175, |seeds| seeds.parse().expect("QUORATE_SEEDS is a number of seeds"))
 }
 
 fn mutexes() -> impl Iterator<Item = &'static Entry> {
@@ -64,9 +64,16 @@ fn crashing_world(seed: u64) -> Experiment {
     world(seed).shaken(Shaking::Crashes, faults(seed))
 }
 
-/// Messages are lost, and processes crash for good. That so many heartbeats in a row are lost does not happen.
+/// The same, and messages are lost. That so many heartbeats in a row are lost does not happen.
 fn losing_world(seed: u64) -> Experiment {
     let shaken = crashing_world(seed);
+    let recovery = shaken.recovery.map(|recovery| Recovering { missed: 9, ..recovery });
+    Experiment { loss: 0.05, recovery, ..shaken }
+}
+
+/// The same where nobody comes back.
+fn lasting_world(seed: u64) -> Experiment {
+    let shaken = losing_world(seed);
     let back: BTreeSet<Id> = shaken
         .faults
         .iter()
@@ -76,8 +83,7 @@ fn losing_world(seed: u64) -> Experiment {
         Fault::Crash(id, _) => !back.contains(id),
         Fault::AbsentFromTheBeginning(_) | Fault::Restart(..) | Fault::Pause(..) => false,
     });
-    let recovery = shaken.recovery.map(|recovery| Recovering { missed: 9, ..recovery });
-    Experiment { faults: faults.collect(), loss: 0.05, recovery, ..shaken }
+    Experiment { faults: faults.collect(), ..shaken }
 }
 
 /// Whatever can go wrong goes wrong, and ends.
@@ -203,6 +209,21 @@ fn whatever_the_network_loses_arrives_at_last() {
     }
 }
 
+/// Over any number of crashes fences grow with those that say so, as long as nobody comes back who knows less.
+#[test]
+fn whoever_crashes_for_good_fences_grow() {
+    for entry in mutexes() {
+        let always = entry.recovery.is_some_and(|recovery| recovery.fenced_crashes.is_none());
+        for seed in 0..seeds() {
+            let experiment = lasting_world(seed);
+            check(entry, &experiment, &SAFE_AND_LIVE);
+            if always || experiment.faults.len() <= 1 {
+                check(entry, &experiment, &[Property::Fencing]);
+            }
+        }
+    }
+}
+
 /// How long after the last fault the last mistake is found and made up for.
 const SETTLED: Ticks = 100 * DELTA;
 
@@ -312,7 +333,8 @@ fn with_the_guard_a_minority_lets_nobody_in_and_who_is_inside_has_left_before_th
         println!("{}: {without} entries of a minority, {entered} with the guard; two inside: {broken:?}", entry.name);
         // Votes are the guard of who votes by majority.
         let is_majority = entry.name == "majority";
-        assert_eq!((without > 0, broken[0] > 0), (!is_majority, !is_majority), "{}", entry.name);
+        let all_runs = if is_majority { 0 } else { 20 };
+        assert_eq!((without > 0, broken[0]), (!is_majority, all_runs), "{}", entry.name);
         assert_eq!((entered, broken[1]), (0, 0), "{}", entry.name);
         entries.extend((!is_majority).then_some(without));
     }

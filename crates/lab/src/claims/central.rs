@@ -177,8 +177,7 @@ fn crashes_block(court: &mut Court) -> Verdict {
         "the coordinator crashes at 8 moments of a run: nobody enters more than a δ later: {blocked}; \
          p2 crashes inside: p3 and p4 never enter: {crashed_inside}"
     ));
-    goes_on(court, ME);
-    Verdict::of(dead && blocked && crashed_inside)
+    Verdict::of(dead && blocked && crashed_inside && goes_on(court, ME))
 }
 
 /// Every message is one of the coordinator's, however many clients there are; where nobody is special, the share of

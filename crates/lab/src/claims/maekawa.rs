@@ -148,8 +148,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 needs == 4 || !in_set(needs, 4) || run.is_empty()
             });
             court.say(format!("n = 4, p4 dead: who has p4 in its voting set and asks alone never enters: {blocked}"));
-            goes_on(court, "maekawa-deadlock-free");
-            Verdict::of(blocked)
+            Verdict::of(blocked && goes_on(court, "maekawa-deadlock-free"))
         },
     },
     Claim {

@@ -48,11 +48,10 @@ pub(super) const CLAIMS: &[Claim] = &[
             let lasting = court.holds(ME, &crash(0), &[Goal::MutualExclusion]);
             let forgetful = court.breaks(ME, &crash(1), Goal::MutualExclusion);
             court.say("who comes back and asks everybody what it has promised, or has saved its vote, breaks nothing:");
-            for memory in ["lost", "kept"] {
-                let told = Exploration { n: 2, recovery: Some(Beside::Ring), ..crash(1) };
-                court.holds(ME, &with_option(told, "memory", memory), &[Goal::MutualExclusion]);
-            }
-            Verdict::of(lasting && forgetful)
+            let told = Exploration { recovery: Some(Beside::Ring), ..crash(1) };
+            let [asked, saved] = ["lost", "kept"]
+                .map(|memory| court.holds(ME, &with_option(told.clone(), "memory", memory), &[Goal::MutualExclusion]));
+            Verdict::of(lasting && forgetful && asked && saved)
         },
     },
     Claim {

@@ -154,8 +154,7 @@ pub(super) const CLAIMS: &[Claim] = &[
             }
             court
                 .say(format!("in {} runs, whoever crashes at whatever moment, the ring comes to a halt", court.runs()));
-            goes_on(court, ME);
-            Verdict::of(blocked)
+            Verdict::of(blocked && goes_on(court, ME))
         },
     },
     Claim {

@@ -90,6 +90,12 @@ impl Exploration {
             Goal::NoLostUpdate if self.bounds.suspicions > 0 => self.sealed,
             // Who comes back when all others have died knows nothing of what they did meanwhile.
             Goal::Fencing | Goal::ResourceSafety if self.bounds.restarts > 0 && self.bounds.crashes > 1 => false,
+            Goal::DeadlockFreedom | Goal::StarvationFreedom if recovery.needs_majority => {
+                let dead = self.bounds.crashes + self.absent.len() as u32;
+                self.n.saturating_sub(dead) > self.n / 2
+            }
+            // Where the living are taken for dead, two may be inside; fences are for the resource to check.
+            Goal::MutualExclusion | Goal::Fencing if self.bounds.suspicions > 0 => false,
             Goal::Fencing | Goal::ResourceSafety => {
                 recovery.fenced_crashes.is_none_or(|most| self.bounds.crashes <= most)
             }

@@ -8,12 +8,13 @@
 //! | `watch`, `budget` | what watches, with the resource that is watched, and how much may still happen: parts of the state |
 //! | `liveness` | cycles on which somebody waits for ever |
 //! | `tries` | states that differ only in how often somebody has tried are one |
+//! | `refusal` | what cannot be explored, and why |
 //! | `reduce` | fewer states where the order of deliveries makes no difference |
 //! | [`counterexample`] | a run that breaks a goal, replayed on plain processes |
 //!
 //! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`]. A crash falls between two
-//! steps, not within one: what a step sends and saves, it sends and saves as a whole. A multicast that ends half-way is
-//! a crash and losses.
+//! steps, or between any two effects of one: what a step sends and saves, it may send and save in part. Only the first
+//! step of a new life, and that of who takes a living one for dead, are not cut short.
 
 mod action;
 mod acts;
@@ -28,6 +29,7 @@ mod lives;
 mod machine;
 mod pairs;
 mod reduce;
+mod refusal;
 mod search;
 mod successor;
 mod tables;
@@ -38,13 +40,13 @@ mod watch;
 use std::sync::Arc;
 use std::thread::available_parallelism;
 
-use quorate_core::catalog::{Entry, Family, UnknownAlgorithm};
+use quorate_core::catalog::{Entry, Family};
 use quorate_core::detector::Detector;
 use quorate_core::election::Election;
 use quorate_core::id::Id;
 use quorate_core::mutex::Mutex;
 use quorate_core::process::{Process, Ticks};
-use quorate_core::setting::{Group, Options, Recovering, SettingError, Timing};
+use quorate_core::setting::{Group, Options, Recovering, Timing};
 use quorate_core::stack::{Rejoining, Withdrawable};
 use quorate_core::trace::Recorded;
 
@@ -62,6 +64,7 @@ use reduce::Reduction;
 use search::{Limits, Searched};
 
 pub use findings::{Findings, Verdict};
+pub use refusal::ExplorationError;
 pub use search::Progress;
 
 /// Everything that determines what is explored but the algorithm.
@@ -136,47 +139,6 @@ impl Default for Exploration {
             stop: false,
         }
     }
-}
-
-/// Why something cannot be explored. Nothing was done.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[expect(missing_docs, reason = "the messages say what each means")]
-pub enum ExplorationError {
-    #[error(transparent)]
-    UnknownAlgorithm(#[from] UnknownAlgorithm),
-    #[error(transparent)]
-    Setting(#[from] SettingError),
-    #[error("n = {0}: groups of 1 to {LARGEST_GROUP} processes can be explored")]
-    GroupSize(u32),
-    #[error("{what} = {given}: at most {most} can be explored")]
-    TooMany { what: &'static str, given: u32, most: u32 },
-    #[error("absent process {id}: there are processes 1 to {n}")]
-    NoSuchProcess { id: u32, n: u32 },
-    #[error("all {n} processes are absent from the beginning: at least one must live")]
-    NobodyLives { n: u32 },
-    #[error("{goal} is not asked of {family}: ask {}", known.join(", "))]
-    WrongGoal { goal: Goal, family: Family, known: Vec<String> },
-    #[error("nothing is asked: name at least one property")]
-    NoGoal,
-    #[error("pokes are messages of applications that take turns: {family} has none")]
-    NoPokes { family: Family },
-    #[error("withdrawals are for applications that take turns: {family} has none")]
-    NoWithdrawals { family: Family },
-    #[error("writes are for applications that take turns: {family} has none")]
-    NoWrites { family: Family },
-    #[error("{goal} is about what is written: allow at least one write")]
-    NothingWritten { goal: Goal },
-    #[error("a delay bound of {0} ticks: 1 to 100 can be explored")]
-    DelayBound(Ticks),
-    #[error("endless entries: {algorithm} counts for ever, so its states never end; give a number of entries each")]
-    Endless { algorithm: &'static str },
-    #[error(
-        "endless entries have no fences, as they are not counted: leave fencing and writes out, or give a number of \
-         entries each"
-    )]
-    EndlessFences,
-    #[error("reduction does not go together with {with}: leave one of them out")]
-    CannotReduce { with: &'static str },
 }
 
 impl Exploration {
@@ -301,6 +263,9 @@ impl Exploration {
                 None if goal.is_about_cycles() && searched.cyclic && graph.is_none() => {
                     Verdict::Undecided("runs can go round in circles, which a reduced search does not follow".into())
                 }
+                None if searched.left_open & 1 << place != 0 => Verdict::Undecided(
+                    "where no more timers may run out, somebody still waits for one: runs go on beyond these".into(),
+                ),
                 None => Verdict::Holds,
             };
             (goal, verdict)
@@ -350,10 +315,18 @@ impl Exploration {
             promised: asked.filter(|goal| self.is_promised(*goal, entry, &group.options)).collect(),
             verdicts,
             bounds: self.bounds_in_words(entry, rules, machine.tables.host_facts.iter().any(|host| host.armed)),
-            broken_assumptions: rules.broken_assumptions(entry),
+            broken_assumptions: self.broken_assumptions(entry, rules),
             applications_talk: rules.bounds.pokes > 0,
             most_overtaken: counted.then_some(machine.tables.most_overtaken),
         }
+    }
+
+    fn broken_assumptions(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
+        let mut broken = rules.broken_assumptions(entry);
+        if self.elects_in_time(entry) && rules.delay_bound.is_none() {
+            broken.push("delays have no bound, which the election beside it needs".into());
+        }
+        broken
     }
 
     fn goals(&self, entry: &Entry) -> Result<Vec<Goal>, ExplorationError> {
@@ -410,18 +383,22 @@ impl Exploration {
         self.timing.unwrap_or(assumed)
     }
 
+    /// Whether there is an election beside the algorithm that needs to know how long messages take.
+    fn elects_in_time(&self, entry: &Entry) -> bool {
+        let elects = entry.family == Family::Mutex && entry.recovery.is_some_and(|recovery| recovery.elects);
+        elects && self.recovery.is_some_and(|beside| beside.entry().assumptions.synchronous)
+    }
+
     fn rules(&self, entry: &Entry, goals: &[Goal]) -> Rules {
-        let timed = self.timing(entry) == Timing::Synchronous;
-        let timeouts = self.bounds.timeouts.or(if timed { None } else { Some(DEFAULT_TIMEOUTS) });
         let default_order = if entry.assumptions.fifo { Order::Fifo } else { Order::Any };
         let recovers = self.recovery.is_some();
         // Where everybody is told the truth of crashes, only an election that needs time has any use for it.
-        let is_timeless = self
-            .recovery
-            .is_some_and(|beside| !entry.assumptions.synchronous && !beside.entry().assumptions.synchronous);
+        let is_timeless = recovers && !entry.assumptions.synchronous && !self.elects_in_time(entry);
+        let is_timed = self.timing(entry) == Timing::Synchronous && !is_timeless;
+        let timeouts = self.bounds.timeouts.or(if is_timed { None } else { Some(DEFAULT_TIMEOUTS) });
         Rules {
             order: if recovers { Order::Fifo } else { self.order.unwrap_or(default_order) },
-            delay_bound: (timed && !is_timeless).then_some(self.delay_bound),
+            delay_bound: is_timed.then_some(self.delay_bound),
             detector: recovers || self.detector.unwrap_or(entry.assumptions.detector),
             sessions: recovers,
             stamped_pokes: !self.unstamped_pokes,
@@ -433,53 +410,6 @@ impl Exploration {
             causal: goals.contains(&Goal::RequestOrder) || self.bounds.pokes > 0,
             sealed: self.sealed,
         }
-    }
-
-    fn check(&self, entry: &Entry, goals: &[Goal]) -> Result<(), ExplorationError> {
-        if self.n == 0 || self.n > LARGEST_GROUP {
-            return Err(ExplorationError::GroupSize(self.n));
-        }
-        let bounds = &self.bounds;
-        for (what, given, most) in [
-            ("pokes", bounds.pokes, budget::LARGEST),
-            ("crashes", bounds.crashes, budget::LARGEST),
-            ("restarts", bounds.restarts, budget::LARGEST),
-            ("losses", bounds.losses, budget::LARGEST),
-            ("duplicates", bounds.duplicates, budget::LARGEST),
-            ("withdrawals", bounds.withdrawals, budget::LARGEST),
-            ("writes", bounds.writes, budget::LARGEST),
-            ("suspicions", bounds.suspicions, budget::LARGEST),
-            ("timeouts", bounds.timeouts.unwrap_or(0), budget::MOST_TIMEOUTS),
-        ] {
-            if given > most {
-                return Err(ExplorationError::TooMany { what, given, most });
-            }
-        }
-        if let Some(&id) = self.absent.iter().find(|id| id.number() > self.n) {
-            return Err(ExplorationError::NoSuchProcess { id: id.number(), n: self.n });
-        }
-        if Id::all(self.n).all(|id| self.absent.contains(&id)) {
-            return Err(ExplorationError::NobodyLives { n: self.n });
-        }
-        if !(1..=100).contains(&self.delay_bound) {
-            return Err(ExplorationError::DelayBound(self.delay_bound));
-        }
-        if entry.family != Family::Mutex && bounds.pokes > 0 {
-            return Err(ExplorationError::NoPokes { family: entry.family });
-        }
-        if entry.family != Family::Mutex && bounds.withdrawals > 0 {
-            return Err(ExplorationError::NoWithdrawals { family: entry.family });
-        }
-        if entry.family != Family::Mutex && bounds.writes > 0 {
-            return Err(ExplorationError::NoWrites { family: entry.family });
-        }
-        if self.times == Times::Endless && bounds.writes > 0 {
-            return Err(ExplorationError::EndlessFences);
-        }
-        if self.times == Times::Endless && !entry.finite {
-            return Err(ExplorationError::Endless { algorithm: entry.name });
-        }
-        self.check_reduction(entry, goals)
     }
 
     /// What a reduction cannot do is refused.

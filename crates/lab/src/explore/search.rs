@@ -67,6 +67,8 @@ pub(super) struct Searched {
     pub(super) is_enough: bool,
     /// Whether a state was reached again that was not farther away.
     pub(super) cyclic: bool,
+    /// The goals that runs leave open which end only because no more timers may run out, as a set of bits.
+    pub(super) left_open: u32,
     /// Where each goal is broken first.
     pub(super) breaches: Vec<Option<Breach>>,
     /// All states, if they are kept.
@@ -92,6 +94,7 @@ struct Expanded {
     candidates: Buckets,
     transitions: u64,
     ends: (u64, u64),
+    left_open: u32,
     /// Places of states for which the tables lack something.
     deferred: Vec<usize>,
     breaches: Vec<(u32, Breach)>,
@@ -165,6 +168,7 @@ impl<'a> Search<'a> {
             complete: false,
             is_enough: false,
             cyclic: false,
+            left_open: 0,
             breaches: (0..goals.len()).map(broken_at_first).collect(),
             kept,
             seconds: 0.0,
@@ -242,6 +246,7 @@ impl<'a> Search<'a> {
             }
         }
         for part in &expanded {
+            self.searched.left_open |= part.left_open;
             let ends = &mut self.searched.ends;
             self.searched.transitions += part.transitions;
             *ends = (ends.0 + part.ends.0, ends.1.wrapping_add(part.ends.1));
@@ -322,6 +327,8 @@ impl<'a> Search<'a> {
             if broken != 0 {
                 expanded.breaches.push((broken, Breach { state: number, action: None }));
             }
+        } else if machine.is_out_of_time(state) {
+            expanded.left_open |= machine.broken_at_the_end(state, self.waiting);
         }
         for &act in &scratch.actions {
             let (successor, violated) = match machine.outcome(state, fingerprint, act, &mut scratch.change) {

@@ -5,7 +5,7 @@
 
 use super::action::Act;
 use super::budget::{Budget, Cost};
-use super::tables::{Need, Step, Tables};
+use super::tables::{Move, Need, Step, Tables};
 
 /// What an action changes. One is used for many, so that its memory is.
 #[derive(Clone, Debug, Default)]
@@ -45,6 +45,16 @@ impl Tables {
         state.len() == self.letters_at()
             && !self.budget(state).is_uncalled()
             && state[..self.n].iter().all(|&host| !self.host_facts[host as usize].due)
+    }
+
+    /// Whether nothing that has to happen is left but timers, of which no more may run out.
+    pub(super) fn is_out_of_time(&self, state: &[u32]) -> bool {
+        let budget = self.budget(state);
+        let is_timer_or_need_not = |step: &Move| !step.due || step.cost == Cost::Timeout;
+        state.len() == self.letters_at()
+            && !budget.is_uncalled()
+            && !budget.allows(Cost::Timeout)
+            && state[..self.n].iter().all(|&host| self.host_facts[host as usize].moves.iter().all(is_timer_or_need_not))
     }
 
     /// Whether a host's application waits.

@@ -187,6 +187,7 @@ impl Mutex for Majority {
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             fenced_crashes: Some(1),
+            needs_majority: true,
             ..Recovery::new("the dead count as refusals, and votes that they had are free again")
         }),
         options: &[

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use quorate_core::catalog::Entry;
+use quorate_core::catalog::{Entry, Family};
 use quorate_core::id::Id;
 use quorate_core::setting::{Options, Timing};
 
@@ -175,10 +175,27 @@ impl Arguments {
         let entry = Options::new(entry, given).map_or(*entry, |options| entry.with(&options));
         let assumed = if entry.assumptions.synchronous { Timing::Synchronous } else { Timing::Asynchronous };
         let timed = self.timing.unwrap_or(assumed) == Timing::Synchronous;
+        let elects = entry.family == Family::Mutex && entry.recovery.is_some_and(|recovery| recovery.elects);
+        let election_needs_time = elects && self.election.entry().assumptions.synchronous;
+        let is_timeless = self.recovery && !entry.assumptions.synchronous && !election_needs_time;
         let without_effect = [
             (self.unstamped_pokes && self.pokes == 0, "--unstamped-pokes changes nothing without --pokes"),
             (self.sealed && self.writes == 0, "--sealed changes nothing without --writes"),
             (self.delay_bound != 1 && !timed, "--delay-bound changes nothing without --timing synchronous"),
+            (
+                self.delay_bound != 1 && timed && is_timeless,
+                "--delay-bound changes nothing where everybody is told of crashes and nothing waits for a deadline",
+            ),
+            (self.recovery && self.order.is_some(), "--order changes nothing with --recovery: sessions keep the order"),
+            (
+                self.recovery && self.detector.is_some(),
+                "--detector changes nothing with --recovery: everybody is told of crashes, and --suspicions says how \
+                 often wrongly",
+            ),
+            (
+                self.recovery && !elects && self.election != Beside::Ring,
+                "--election changes nothing here: no election is beside this algorithm",
+            ),
             (
                 self.restarts > 0 && self.crashes == 0 && self.absent.is_empty(),
                 "--restarts changes nothing without --crashes or --absent",

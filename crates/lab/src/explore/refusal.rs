@@ -1,0 +1,108 @@
+//! What cannot be explored, and why.
+
+use quorate_core::catalog::{ENTRIES, Entry, Family, UnknownAlgorithm};
+use quorate_core::id::Id;
+use quorate_core::process::Ticks;
+use quorate_core::setting::SettingError;
+
+use super::goal::Goal;
+use super::{Exploration, LARGEST_GROUP, budget};
+use crate::stage::wish::Times;
+
+/// Why something cannot be explored. Nothing was done.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[expect(missing_docs, reason = "the messages say what each means")]
+pub enum ExplorationError {
+    #[error(transparent)]
+    UnknownAlgorithm(#[from] UnknownAlgorithm),
+    #[error(transparent)]
+    Setting(#[from] SettingError),
+    #[error("{algorithm} does not recover here: {known} do")]
+    NoRecovery { algorithm: &'static str, known: String },
+    #[error("n = {0}: groups of 1 to {LARGEST_GROUP} processes can be explored")]
+    GroupSize(u32),
+    #[error("{what} = {given}: at most {most} can be explored")]
+    TooMany { what: &'static str, given: u32, most: u32 },
+    #[error("absent process {id}: there are processes 1 to {n}")]
+    NoSuchProcess { id: u32, n: u32 },
+    #[error("all {n} processes are absent from the beginning: at least one must live")]
+    NobodyLives { n: u32 },
+    #[error("{goal} is not asked of {family}: ask {}", known.join(", "))]
+    WrongGoal { goal: Goal, family: Family, known: Vec<String> },
+    #[error("nothing is asked: name at least one property")]
+    NoGoal,
+    #[error("pokes are messages of applications that take turns: {family} has none")]
+    NoPokes { family: Family },
+    #[error("withdrawals are for applications that take turns: {family} has none")]
+    NoWithdrawals { family: Family },
+    #[error("writes are for applications that take turns: {family} has none")]
+    NoWrites { family: Family },
+    #[error("{goal} is about what is written: allow at least one write")]
+    NothingWritten { goal: Goal },
+    #[error("a delay bound of {0} ticks: 1 to 100 can be explored")]
+    DelayBound(Ticks),
+    #[error("endless entries: {algorithm} counts for ever, so its states never end; give a number of entries each")]
+    Endless { algorithm: &'static str },
+    #[error(
+        "endless entries have no fences, as they are not counted: leave fencing and writes out, or give a number of \
+         entries each"
+    )]
+    EndlessFences,
+    #[error("reduction does not go together with {with}: leave one of them out")]
+    CannotReduce { with: &'static str },
+}
+
+impl Exploration {
+    /// Refuses what cannot be explored.
+    pub(super) fn check(&self, entry: &Entry, goals: &[Goal]) -> Result<(), ExplorationError> {
+        if self.recovery.is_some() && entry.recovery.is_none() {
+            let recovers = |entry: &&&Entry| entry.recovery.is_some();
+            let known: Vec<_> = ENTRIES.iter().filter(recovers).map(|entry| entry.name).collect();
+            return Err(ExplorationError::NoRecovery { algorithm: entry.name, known: known.join(", ") });
+        }
+        if self.n == 0 || self.n > LARGEST_GROUP {
+            return Err(ExplorationError::GroupSize(self.n));
+        }
+        let bounds = &self.bounds;
+        for (what, given, most) in [
+            ("pokes", bounds.pokes, budget::LARGEST),
+            ("crashes", bounds.crashes, budget::LARGEST),
+            ("restarts", bounds.restarts, budget::LARGEST),
+            ("losses", bounds.losses, budget::LARGEST),
+            ("duplicates", bounds.duplicates, budget::LARGEST),
+            ("withdrawals", bounds.withdrawals, budget::LARGEST),
+            ("writes", bounds.writes, budget::LARGEST),
+            ("suspicions", bounds.suspicions, budget::LARGEST),
+            ("timeouts", bounds.timeouts.unwrap_or(0), budget::MOST_TIMEOUTS),
+        ] {
+            if given > most {
+                return Err(ExplorationError::TooMany { what, given, most });
+            }
+        }
+        if let Some(&id) = self.absent.iter().find(|id| id.number() > self.n) {
+            return Err(ExplorationError::NoSuchProcess { id: id.number(), n: self.n });
+        }
+        if Id::all(self.n).all(|id| self.absent.contains(&id)) {
+            return Err(ExplorationError::NobodyLives { n: self.n });
+        }
+        if !(1..=100).contains(&self.delay_bound) {
+            return Err(ExplorationError::DelayBound(self.delay_bound));
+        }
+        if entry.family != Family::Mutex && bounds.pokes > 0 {
+            return Err(ExplorationError::NoPokes { family: entry.family });
+        }
+        if entry.family != Family::Mutex && bounds.withdrawals > 0 {
+            return Err(ExplorationError::NoWithdrawals { family: entry.family });
+        }
+        if entry.family != Family::Mutex && bounds.writes > 0 {
+            return Err(ExplorationError::NoWrites { family: entry.family });
+        }
+        if self.times == Times::Endless && bounds.writes > 0 {
+            return Err(ExplorationError::EndlessFences);
+        }
+        if self.times == Times::Endless && !entry.finite {
+            return Err(ExplorationError::Endless { algorithm: entry.name });
+        }
+        self.check_reduction(entry, goals)
+    }
+}
