@@ -6,6 +6,7 @@
 
 mod laboratory;
 mod pictures;
+mod run_file;
 
 use std::process::Command;
 
