@@ -1,1 +1,4 @@
-//! What people see of Quorate in a real browser: everything is in the tests.
+//! What people see of Quorate in a real browser: the browser, and what is looked at. What is seen is in the tests.
+
+pub mod browser;
+pub mod server;

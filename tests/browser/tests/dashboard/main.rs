@@ -4,12 +4,13 @@
 //! `QUORATE_BROWSER=required` is set. The nodes are those of `QUORATE_BIN`, or else of `target/debug/quorate`. Pictures
 //! are written to `target/screenshots`.
 
-mod browser;
 mod laboratory;
 mod pictures;
-mod server;
+mod run_file;
 
 use std::process::Command;
+
+use quorate_browser_tests::{browser, server};
 
 use browser::{Browser, browser};
 use serde_json::Value;

@@ -12,6 +12,8 @@ const PHASES = {
   paused: "paused", "paused-inside": "paused inside", crashed: "crashed",
 };
 const PACE_MS = 900;
+const TOGETHER = 100;
+const FAR = 4000;
 const KEYS = [
   ["→  ←", "one step on, one step back"],
   ["Shift →  ←", "to the next or previous entry, leader, crash or mark"],
@@ -42,10 +44,12 @@ class Viewer {
     this.now = -1;
     this.zoom = 1;
     this.timer = 0;
+    this.frame = 0;
     this.aborter = new AbortController();
     this.stage = root.querySelector(".q-stage");
     this.sheet = root.querySelector(".q-sheet");
     this.drawing = this.sheet.querySelector("svg");
+    makeQuick(this.drawing);
     root.classList.toggle("q-down", run.down);
     // What each process is doing from which step on, and which arrows belong to a step.
     this.changes = run.lines.map((line) => [[-1, line[2], ""]]);
@@ -78,6 +82,7 @@ class Viewer {
   destroy() {
     this.pause();
     clearTimeout(this.remembering);
+    cancelAnimationFrame(this.frame);
     this.aborter.abort();
     for (const made of [this.glass, this.mark, this.names, this.bar, this.panels, this.help]) made.remove();
   }
@@ -263,8 +268,7 @@ class Viewer {
     this.on.disabled = this.last.disabled = this.now === last;
     this.showWords();
     this.showStates();
-    this.showPlace();
-    this.follow();
+    this.move();
     this.shown?.(this.now);
     if (!this.alone) return;
     clearTimeout(this.remembering);
@@ -288,6 +292,15 @@ class Viewer {
       }
       if (note.textContent !== more) note.textContent = more;
       card.classList.toggle("q-acts", line === acting);
+    });
+  }
+
+  // A hand that scrubs is quicker than the screen: however many steps it goes in a frame, the drawing moves once.
+  move() {
+    this.frame ||= requestAnimationFrame(() => {
+      this.frame = 0;
+      this.follow();
+      this.showPlace();
     });
   }
 
@@ -343,16 +356,29 @@ class Viewer {
       Object.assign(tag.style, down ? { left: place, top: "4px", transform: "translateX(-50%)" }
         : { top: place, left: "4px", transform: "translateY(-50%)" });
     });
-    if (this.now >= 0 && this.run.steps.length) {
-      this.showPlace();
-      this.follow();
-    }
+    if (this.now >= 0 && this.run.steps.length) this.move();
     this.scrolled();
   }
 
   scrolled() {
     const away = this.run.down ? this.stage.scrollTop : this.stage.scrollLeft;
     this.root.classList.toggle("q-scrolled", away > this.run.axis[0] * this.zoom * 0.6);
+  }
+}
+
+// Spares the browser what nobody sees of a large drawing. Shapes that follow each other are mostly near each other: out
+// of sight, a group of them is passed over as one. And all dashes of a stroke are reckoned wherever it is, so that one
+// which is too long to be seen whole has none.
+function makeQuick(drawing) {
+  const shapes = [...drawing.children].filter((part) => part.matches("path, rect, circle, text"));
+  for (let from = 0; from < shapes.length; from += TOGETHER) {
+    const group = shape("g", {});
+    shapes[from].before(group);
+    group.append(...shapes.slice(from, from + TOGETHER));
+  }
+  for (const arrow of drawing.querySelectorAll("path.arrow")) {
+    const [x, y, toX, toY] = arrow.getAttribute("d").match(/[\d.]+/g);
+    if (Math.hypot(toX - x, toY - y) > FAR) arrow.style.strokeDasharray = "none";
   }
 }
 

@@ -16,7 +16,7 @@ use crate::server::{eventually, request};
 static TURN: Mutex<()> = Mutex::new(());
 
 /// A browser with one page.
-pub(crate) struct Browser {
+pub struct Browser {
     runtime: Runtime,
     client: Option<Client>,
     driver: Child,
@@ -26,7 +26,7 @@ pub(crate) struct Browser {
 }
 
 /// A browser, if there is one on this machine. Where it is required, there has to be.
-pub(crate) fn browser() -> Option<Browser> {
+pub fn browser() -> Option<Browser> {
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let is_there = |program: &str| {
         let found = Command::new(program).arg("--version").stdout(Stdio::null()).stderr(Stdio::null()).status();
@@ -78,34 +78,41 @@ impl Browser {
         self.client.as_ref().expect("it is there until the end")
     }
 
-    pub(crate) fn open(&self, address: &str) {
+    /// Opens a page, and waits until it is there.
+    pub fn open(&self, address: &str) {
         self.runtime.block_on(self.client().goto(address)).unwrap();
     }
 
-    pub(crate) fn reload(&self) {
+    /// Opens the page anew.
+    pub fn reload(&self) {
         self.runtime.block_on(self.client().refresh()).unwrap();
     }
 
     /// What a script of ours finds on the page.
-    pub(crate) fn find(&self, script: &str, arguments: &[&str]) -> Value {
+    pub fn find(&self, script: &str, arguments: &[&str]) -> Value {
         let arguments = arguments.iter().map(|argument| json!(argument)).collect();
         self.runtime.block_on(self.client().execute(script, arguments)).unwrap()
     }
 
+    /// What a script of ours finds in the course of time: it calls back the last of its arguments.
+    pub fn find_later(&self, script: &str) -> Value {
+        self.runtime.block_on(self.client().execute_async(script, Vec::new())).unwrap()
+    }
+
     /// The text that one sees in an element, if one sees it.
-    pub(crate) fn text(&self, selector: &str) -> Option<String> {
+    pub fn text(&self, selector: &str) -> Option<String> {
         let script = "const found = document.querySelector(arguments[0]); \
                       return found && found.checkVisibility() ? found.innerText : null;";
         self.find(script, &[selector]).as_str().map(String::from)
     }
 
     /// Waits until one sees all of these texts in an element.
-    pub(crate) fn sees(&self, selector: &str, texts: &[&str]) -> String {
+    pub fn sees(&self, selector: &str, texts: &[&str]) -> String {
         self.sees_that(selector, &format!("{texts:?}"), |shown| texts.iter().all(|text| shown.contains(text)))
     }
 
     /// Waits until what one sees in an element is right.
-    pub(crate) fn sees_that(&self, selector: &str, what: &str, is_right: impl Fn(&str) -> bool) -> String {
+    pub fn sees_that(&self, selector: &str, what: &str, is_right: impl Fn(&str) -> bool) -> String {
         eventually(&format!("that {selector} shows {what}"), || {
             let shown = self.text(selector).unwrap_or_default();
             if is_right(&shown) { Ok(shown) } else { Err(format!("it shows {shown:?}")) }
@@ -113,12 +120,12 @@ impl Browser {
     }
 
     /// How many there are.
-    pub(crate) fn count(&self, selector: &str) -> u64 {
+    pub fn count(&self, selector: &str) -> u64 {
         self.find("return document.querySelectorAll(arguments[0]).length;", &[selector]).as_u64().unwrap()
     }
 
     /// Clicks, once there is something to click on.
-    pub(crate) fn click(&self, selector: &str) {
+    pub fn click(&self, selector: &str) {
         eventually(&format!("a click on {selector}"), || {
             let clicked =
                 self.runtime.block_on(async { self.client().find(Locator::Css(selector)).await?.click().await });
@@ -126,8 +133,16 @@ impl Browser {
         });
     }
 
+    /// Clicks on a place of the window.
+    pub fn click_at(&self, (x, y): (f64, f64)) {
+        for kind in ["mousePressed", "mouseReleased"] {
+            let event = json!({ "type": kind, "x": x, "y": y, "button": "left", "clickCount": 1 });
+            self.tell("Input.dispatchMouseEvent", &event);
+        }
+    }
+
     /// Types into a field, in place of what is there.
-    pub(crate) fn fill(&self, selector: &str, text: &str) {
+    pub fn fill(&self, selector: &str, text: &str) {
         eventually(&format!("typing into {selector}"), || {
             let typed = self.runtime.block_on(async {
                 let field = self.client().find(Locator::Css(selector)).await?;
@@ -139,17 +154,22 @@ impl Browser {
     }
 
     /// Presses keys, wherever the focus is.
-    pub(crate) fn press(&self, keys: &str) {
+    pub fn press(&self, keys: &str) {
         let pressed = self.runtime.block_on(async { self.client().active_element().await?.send_keys(keys).await });
         pressed.unwrap();
     }
 
     /// A window of this size, in light or dark.
-    pub(crate) fn dress(&self, (width, height): (u32, u32), scheme: &str) {
+    pub fn dress(&self, (width, height): (u32, u32), scheme: &str) {
         let size = json!({ "width": width, "height": height, "deviceScaleFactor": 1, "mobile": false });
         self.tell("Emulation.setDeviceMetricsOverride", &size);
         let scheme = json!({ "features": [{ "name": "prefers-color-scheme", "value": scheme }] });
         self.tell("Emulation.setEmulatedMedia", &scheme);
+    }
+
+    /// A processor that is so many times slower, as far as scripts, layout and painting go.
+    pub fn slow_down(&self, rate: u32) {
+        self.tell("Emulation.setCPUThrottlingRate", &json!({ "rate": rate }));
     }
 
     /// Says something in the browser's own protocol.
@@ -161,13 +181,13 @@ impl Browser {
     }
 
     /// A picture of what one sees.
-    pub(crate) fn picture(&self, file: &Path) {
+    pub fn picture(&self, file: &Path) {
         std::fs::create_dir_all(file.parent().unwrap()).unwrap();
         std::fs::write(file, self.runtime.block_on(self.client().screenshot()).unwrap()).unwrap();
     }
 
     /// What the browser complains about: errors of scripts, and what the policy has kept from running.
-    pub(crate) fn complaints(&self) -> Vec<String> {
+    pub fn complaints(&self) -> Vec<String> {
         let path = format!("/session/{}/se/log", self.session);
         let (status, answer) = request(&self.address, "POST", &path, "", r#"{"type": "browser"}"#);
         assert_eq!(status, 200, "{answer}");

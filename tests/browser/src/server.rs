@@ -11,16 +11,17 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 /// The command that is tested.
-pub(crate) fn program() -> PathBuf {
+pub fn program() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/debug/quorate");
     std::env::var_os("QUORATE_BIN").map_or_else(built, PathBuf::from)
 }
 
 /// A directory that is gone when the test is.
-pub(crate) struct Directory(PathBuf);
+pub struct Directory(PathBuf);
 
 impl Directory {
-    pub(crate) fn new() -> Directory {
+    /// An empty one, of which nobody else knows.
+    pub fn new() -> Directory {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let path = std::env::temp_dir().join(format!("quorate-browser-{}-{number}", std::process::id()));
@@ -28,8 +29,15 @@ impl Directory {
         Directory(path)
     }
 
-    pub(crate) fn path(&self) -> &Path {
+    /// Where it is.
+    pub fn path(&self) -> &Path {
         &self.0
+    }
+}
+
+impl Default for Directory {
+    fn default() -> Directory {
+        Directory::new()
     }
 }
 
@@ -41,7 +49,7 @@ impl Drop for Directory {
 }
 
 /// A process that dies with the test, whatever becomes of that.
-pub(crate) struct Process(Child);
+pub struct Process(Child);
 
 impl Process {
     /// Starts it in a group of its own, with whatever it starts in turn.
@@ -50,14 +58,14 @@ impl Process {
     }
 
     /// Asks it to end, as a shell does.
-    pub(crate) fn terminate(&mut self) {
+    pub fn terminate(&mut self) {
         let status = Command::new("kill").args(["-s", "TERM", &self.0.id().to_string()]).status().unwrap();
         assert!(status.success());
         self.0.wait().unwrap();
     }
 
     /// Kills it with whatever it has started, as the crash of a machine would.
-    pub(crate) fn kill(&mut self) {
+    pub fn kill(&mut self) {
         let group = format!("-{}", self.0.id());
         // It may be dead already.
         let _ = Command::new("kill").args(["-s", "KILL", "--", &group]).stderr(Stdio::null()).status();
@@ -72,14 +80,16 @@ impl Drop for Process {
 }
 
 /// A node.
-pub(crate) struct Served {
-    pub(crate) process: Process,
-    pub(crate) address: String,
+pub struct Served {
+    /// The process that it is.
+    pub process: Process,
+    /// Where it listens.
+    pub address: String,
 }
 
 impl Served {
     /// Starts a node on its data, and waits until it listens.
-    pub(crate) fn start(data: &Path, listen: &str, extra: &[&str]) -> Served {
+    pub fn start(data: &Path, listen: &str, extra: &[&str]) -> Served {
         let mut command = Command::new(program());
         command.args(["serve", "--json", "--listen", listen, "--data"]).arg(data).args(extra);
         let mut process = Process::start(command.stdout(Stdio::piped()));
@@ -90,29 +100,31 @@ impl Served {
     }
 
     /// Where its page is.
-    pub(crate) fn page(&self) -> String {
+    pub fn page(&self) -> String {
         format!("http://{}/", self.address)
     }
 
     /// `quorate lock NAME -- sleep`, as a user would type it.
-    pub(crate) fn hold(&self, name: &str, options: &[&str]) -> Process {
+    pub fn hold(&self, name: &str, options: &[&str]) -> Process {
         self.run(&[&["lock", name], options, &["--", "sleep", "120"]].concat())
     }
 
     /// A command that goes on for a while.
-    pub(crate) fn run(&self, arguments: &[&str]) -> Process {
+    pub fn run(&self, arguments: &[&str]) -> Process {
         let mut command = Command::new(program());
         command.args(arguments).env("QUORATE_ENDPOINTS", &self.address);
         Process::start(command.stdout(Stdio::null()))
     }
 
-    pub(crate) fn post(&self, path: &str, body: &str) -> Value {
+    /// What it answers to a request with a body, which is to succeed.
+    pub fn post(&self, path: &str, body: &str) -> Value {
         let (status, answer) = request(&self.address, "POST", path, "", body);
         assert!((200..300).contains(&status), "{path} {body}: {status} {answer}");
         answer
     }
 
-    pub(crate) fn get(&self, path: &str) -> Value {
+    /// What it answers to a request, which is to succeed.
+    pub fn get(&self, path: &str) -> Value {
         let (status, answer) = request(&self.address, "GET", path, "", "");
         assert_eq!(status, 200, "{path}: {answer}");
         answer
@@ -120,13 +132,14 @@ impl Served {
 }
 
 /// The laboratory's page, of one's own machine.
-pub(crate) struct Laboratory {
+pub struct Laboratory {
     _process: Process,
     address: String,
 }
 
 impl Laboratory {
-    pub(crate) fn start() -> Laboratory {
+    /// Starts it, and waits until it listens.
+    pub fn start() -> Laboratory {
         let mut command = Command::new(program());
         command.args(["lab", "--json", "--listen", "127.0.0.1:0"]);
         let mut process = Process::start(command.stdout(Stdio::piped()));
@@ -137,25 +150,35 @@ impl Laboratory {
     }
 
     /// Where something of it is.
-    pub(crate) fn at(&self, path: &str) -> String {
+    pub fn at(&self, path: &str) -> String {
         format!("http://{}{path}", self.address)
     }
 }
 
+/// The address of a file that a command writes: what the command is to do, and after `--diagram` where to.
+pub fn draw(directory: &Directory, arguments: &[&str]) -> String {
+    let file = directory.path().join("run.html");
+    let output = Command::new(program()).args(arguments).arg("--diagram").arg(&file).output().unwrap();
+    // Whether what it found is a failure is its own affair.
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(file.exists(), "{arguments:?} has drawn nothing: {said}");
+    format!("file://{}", file.display())
+}
+
 /// Ports that are free: nobody has them, at least not now.
-pub(crate) fn addresses() -> [String; 3] {
+pub fn addresses() -> [String; 3] {
     let listeners = [(); 3].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
     listeners.each_ref().map(|listener| listener.local_addr().unwrap().to_string())
 }
 
 /// A single request over HTTP, with more headers, each with its end of line.
-pub(crate) fn request(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
+pub fn request(address: &str, method: &str, path: &str, headers: &str, body: &str) -> (u16, Value) {
     let (status, body) = exchange(address, method, path, headers, body);
     (status, serde_json::from_str(&body).unwrap_or(Value::Null))
 }
 
 /// A text that is no JSON.
-pub(crate) fn text(address: &str, path: &str) -> String {
+pub fn text(address: &str, path: &str) -> String {
     exchange(address, "GET", path, "", "").1
 }
 
@@ -183,7 +206,7 @@ fn exchange(address: &str, method: &str, path: &str, headers: &str, body: &str) 
 }
 
 /// Tries until it succeeds, for a generous time.
-pub(crate) fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> T {
+pub fn eventually<T>(what: &str, mut attempt: impl FnMut() -> Result<T, String>) -> T {
     let until = Instant::now() + Duration::from_secs(60);
     loop {
         match attempt() {
