@@ -158,6 +158,7 @@ class Viewer {
     this.slider.addEventListener("input", () => this.go(Number(this.slider.value)), { signal });
     this.sheet.addEventListener("click", (event) => this.click(event), { signal });
     this.stage.addEventListener("scroll", () => this.scrolled(), { signal, passive: true });
+    addEventListener("resize", () => this.move(), { signal });
     if (!this.alone) return;
     document.addEventListener("keydown", (event) => this.key(event), { signal });
     addEventListener("hashchange", () => {
