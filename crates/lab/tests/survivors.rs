@@ -200,6 +200,28 @@ fn whoever_crashes_and_comes_back_one_at_a_time_is_inside_and_everybody_is_serve
     }
 }
 
+/// The run of docs/recovery.md: clocks that are further apart than an era, and what a crash makes of it.
+#[test]
+fn clocks_further_apart_than_an_era_break_fences_that_grow_over_one_crash() {
+    let process = |id| Id::new(id);
+    let far = |clock: u64| Experiment {
+        n: 3,
+        faults: vec![Fault::Crash(process(2), 8 * DELTA)],
+        recovery: Some(Recovering::default()),
+        clients: ClientPlan {
+            workload: Workload::List(vec![(process(2), DELTA), (process(1), 30 * DELTA)]),
+            time_inside: 10 * DELTA,
+            clocks: vec![(process(3), clock.try_into().unwrap())],
+            ..ClientPlan::default()
+        },
+        ..Experiment::default()
+    };
+    let maekawa = mutexes().find(|entry| entry.name == "maekawa-deadlock-free").unwrap();
+    let [near, apart] = [40_000, 400_000].map(|clock| run(maekawa, &far(clock)).0);
+    assert_eq!(near.outcome.verdict(Property::Fencing), Some(&Verdict::Held));
+    assert!(apart.outcome.violated(Property::Fencing) && !apart.promised.contains(&Property::Fencing));
+}
+
 #[test]
 fn whatever_the_network_loses_arrives_at_last() {
     for entry in mutexes() {

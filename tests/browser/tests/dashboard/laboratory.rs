@@ -84,6 +84,9 @@ fn a_process_is_crashed_by_a_click_and_the_others_recover() {
     let has = "return [...document.querySelectorAll('.q-sheet text')].some((text) => /CRASH/i.test(text.textContent));";
     assert_eq!(browser.find(has, &[]), true, "{crashed}");
     browser.sees("#verdicts", &["mutual-exclusion", "held", "progress"]);
+    scrub_to(&browser, 60);
+    take(&browser, "crashed");
+    browser.dress((1440, 900), "light");
     browser.click("#faults button");
     eventually("the crash undone", || if link(&browser).contains("crash=") { Err(link(&browser)) } else { Ok(()) });
     assert_eq!(browser.complaints(), [""; 0]);
