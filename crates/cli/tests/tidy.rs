@@ -65,7 +65,7 @@ fn the_core_is_pure_and_names_every_message() {
 
 #[test]
 fn libraries_print_nothing_but_in_the_laboratorys_commands() {
-    let libraries = ["core", "lab", "client", "server"].map(|name| format!("crates/{name}/src"));
+    let libraries = ["core", "lab", "client", "web", "server"].map(|name| format!("crates/{name}/src"));
     let libraries = libraries.each_ref().map(|library| sources(&root().join(library))).concat();
     let commands = root().join("crates/lab/src/command");
     for (path, text) in libraries.iter().filter(|(path, _)| !path.starts_with(&commands)) {
@@ -73,6 +73,16 @@ fn libraries_print_nothing_but_in_the_laboratorys_commands() {
             let used = text.lines().any(|line| !line.trim_start().starts_with("//") && line.contains(forbidden));
             assert!(!used, "{} contains {forbidden}", path.display());
         }
+    }
+}
+
+#[test]
+fn pages_take_their_colours_from_the_look_they_share() {
+    for page in ["lab/src/diagram/html/viewer.css", "lab/src/page/web/lab.css", "server/src/web/style.css"] {
+        let text = std::fs::read_to_string(root().join("crates").join(page)).unwrap();
+        assert!(text.contains("var(--accent)"), "{page} has no colours at all");
+        let own = text.lines().find(|line| line.contains(": #") || line.contains("rgb(") || line.contains("hsl("));
+        assert_eq!(own, None, "{page} has a colour of its own");
     }
 }
 

@@ -84,7 +84,7 @@ fn the_page_is_whole_and_the_browser_is_told_to_load_nothing_else() {
         }
         assert!(!body.contains("http:") && !body.contains("https:"), "{page} names another place");
         assert!(!body.contains("style=") && !body.contains("onclick="), "{page} has what its policy forbids");
-        for file in body.split('"').filter(|part| part.starts_with("/lab/")) {
+        for file in body.split('"').filter(|part| part.starts_with("/lab/") || part.starts_with("/web/")) {
             let Answer { status, head, .. } = get_with(address, file, "");
             assert_eq!(status, 200, "{file}");
             let tag = head.lines().find_map(|line| line.strip_prefix("etag: ")).unwrap();
@@ -92,8 +92,8 @@ fn the_page_is_whole_and_the_browser_is_told_to_load_nothing_else() {
             assert_eq!((again.status, again.body.as_str()), (304, ""), "{file} has not changed");
         }
     }
-    for module in ["viewer.js", "parts.js", "controls.js"] {
-        assert_eq!(get_with(address, &format!("/lab/{module}"), "").status, 200, "{module} is imported by others");
+    for module in ["/lab/viewer.js", "/lab/parts.js", "/lab/controls.js", "/web/elements.js"] {
+        assert_eq!(get_with(address, module, "").status, 200, "{module} is imported by others");
     }
 }
 

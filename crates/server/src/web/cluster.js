@@ -1,6 +1,6 @@
 // The members, who of them leads, and how far behind or how far away the others are.
 
-import { el, show } from "./elements.js";
+import { el, head, show } from "./elements.js";
 import { count, number, span } from "./words.js";
 
 /** The panel of the members. */
@@ -11,7 +11,7 @@ export function renderMembers(into, status) {
     : ["replicated", `term ${number(status.term)}`, `${number(status.applied)} applied`];
   show(
     into,
-    el("div", { class: "head" }, el("h2", {}, "Members"), el("span", { class: "muted" }, facts.join(" · "))),
+    head("Members", facts.join(" · ")),
     status.trouble && el("p", { class: "problem" }, status.trouble),
     el(
       "ul",

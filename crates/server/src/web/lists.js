@@ -1,6 +1,6 @@
 // The lists of locks, elections and sessions, a page of each, and the stream of events.
 
-import { el, show } from "./elements.js";
+import { el, head, show } from "./elements.js";
 import { age, badge, clock, count, mode, moment, number, sentence, span, subjectLink, weight, who } from "./words.js";
 import { now } from "./service.js";
 
@@ -28,10 +28,6 @@ export function until(leftMs, ttlMs) {
     el("progress", { max: 1, value: share.toFixed(2), "aria-label": "time left" }),
     el("time", {}, age(leftMs)),
   );
-}
-
-function head(title, found, extra) {
-  return el("div", { class: "head" }, el("h2", {}, title), el("span", { class: "muted" }, found), extra);
 }
 
 function table(columns, rows) {

@@ -1,6 +1,6 @@
 // The page of one lock or one election: who has it, who waits, what has happened to it, and how to take it away.
 
-import { by, el, show } from "./elements.js";
+import { by, el, head, show } from "./elements.js";
 import { count, mode, moment, number, span, who } from "./words.js";
 import { eventRow, since, until } from "./lists.js";
 import { get, now, post } from "./service.js";
@@ -86,7 +86,7 @@ function holding({ kind, found, session }, those) {
   return el(
     "section",
     { class: "panel", id: "holders", "data-key": "holders" },
-    el("div", { class: "head" }, el("h2", {}, title), those.length > 1 && el("span", { class: "muted" }, those.length)),
+    head(title, those.length > 1 && those.length),
     those.length === 0
       ? el("p", { class: "muted note" }, free)
       : el("ul", { class: "cards" }, those.map(card)),
@@ -109,7 +109,7 @@ function line({ kind, found }) {
   return el(
     "section",
     { class: "panel", id: "waiters", "data-key": "waiters" },
-    el("div", { class: "head" }, el("h2", {}, "In line"), el("span", { class: "muted" }, number(waiting))),
+    head("In line", number(waiting)),
     waiting === 0 && el("p", { class: "muted note" }, "Nobody waits."),
     shown.length > 0 && el("ol", { class: "queue" }, shown.map(one)),
     kind === "election" && waiting > 0
@@ -122,7 +122,7 @@ function past(history) {
   return el(
     "section",
     { class: "panel", id: "history", "data-key": "history" },
-    el("div", { class: "head" }, el("h2", {}, "What happened"), el("span", { class: "muted" }, "the latest first")),
+    head("What happened", "the latest first"),
     history.length === 0
       ? el("p", { class: "muted note" }, "This node remembers nothing of it.")
       : el("ol", { class: "events" }, history.map((event) => eventRow(event, true))),

@@ -11,6 +11,7 @@ use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use quorate_core::id::Id;
 use quorate_core::trace::{Opinion, What};
+use quorate_web::LOOK;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -22,8 +23,6 @@ use super::words::visible;
 use crate::conversation::sentence;
 
 const PAGE: &str = include_str!("page.html");
-/// The visual language that all pages share.
-pub const STYLE: &str = include_str!("style.css");
 /// The style of a run that can be stepped through.
 pub const VIEWER_STYLE: &str = include_str!("viewer.css");
 /// The module that makes a drawing a run that can be stepped through: it exports `mountViewer(root, run)`.
@@ -32,7 +31,7 @@ const START: &str = include_str!("start.js");
 
 /// The page of a drawing.
 pub(super) fn page(layout: &Layout<'_>, drawn: &Drawn, view: &View, title: &str) -> String {
-    let style = format!("{STYLE}{VIEWER_STYLE}");
+    let style = format!("{LOOK}{VIEWER_STYLE}");
     let script = format!("{VIEWER}{START}");
     let policy = format!(
         "default-src 'none'; script-src '{}'; style-src '{}' '{}'; img-src data:; base-uri 'none'; form-action 'none'",
@@ -269,7 +268,7 @@ mod tests {
 
     #[test]
     fn pages_have_the_colours_of_the_drawings() {
-        let (light, dark) = STYLE.split_once("prefers-color-scheme: dark").unwrap();
+        let (light, dark) = LOOK.split_once("prefers-color-scheme: dark").unwrap();
         for (name, paper, screen) in COLOURS {
             let name = name.trim_start_matches('$');
             assert_eq!((value(light, name), value(dark, name)), (Some(paper), Some(screen)), "{name}");

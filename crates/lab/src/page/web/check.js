@@ -1,5 +1,6 @@
 // Every run of an algorithm, explored by the laboratory with progress while it goes on; what breaks it is shown.
-import { ask, by, complain, el, number, showPicture, table, verdictRow } from "/lab/parts.js";
+import { by, el } from "/web/elements.js";
+import { ask, brokenAssumption, complain, number, showCommands, showPicture, table, verdictRow } from "/lab/parts.js";
 import { makeControls } from "/lab/controls.js";
 
 let state = new URLSearchParams(location.search);
@@ -56,6 +57,7 @@ async function explore() {
   source = new AbortController();
   const mine = source;
   clear();
+  controls.fold();
   busy(true);
   by("progress").textContent = "Exploring …";
   try {
@@ -106,6 +108,7 @@ function hear(event) {
 function clear() {
   view?.destroy();
   view = undefined;
+  by("sides").classList.remove("beside");
   by("findings").replaceChildren();
   by("views").replaceChildren();
   by("command").replaceChildren();
@@ -116,19 +119,18 @@ function show(found) {
   by("progress").textContent = `${found.states.toLocaleString("en")} states, the farthest ${found.depth} steps away: ` +
     `${how}, in ${number(found.seconds)} s.`;
   const open = (one) => el("button", {
-    class: "q-button", type: "button", "data-goal": one.goal, onclick: () => {
+    type: "button", class: "quiet", "data-goal": one.goal, onclick: () => {
       state.set("goal", one.goal);
       history.replaceState(null, "", `?${state}`);
       openRun(one);
     },
   }, `Open the run of ${one.steps} steps`);
-  const rows = found.verdicts.map((one) => [...verdictRow(one.goal, one), one.picture ? open(one) : ""]);
-  const remarks = [...found.broken_assumptions.map((words) => `An assumption is broken: ${words}.`),
-    ...found.without_effect.map((words) => `${words}.`)];
-  by("findings").replaceChildren(el("div", {},
-    remarks.map((words) => el("p", { class: "undecided" }, words)),
-    table(`${found.algorithm}: ${found.bounds.join(", ")}`, ["property", "verdict", "", ""], rows)));
-  by("command").replaceChildren(el("code", {}, found.command));
+  const rows = found.verdicts.map((one) => verdictRow(one.goal, one, one.picture && el("div", {}, open(one))));
+  const told = table(found.algorithm, found.bounds.join(", "), [], rows);
+  told.append(...found.broken_assumptions.map(brokenAssumption),
+    ...found.without_effect.map((words) => el("p", { class: "muted note" }, `${words}.`)));
+  by("findings").replaceChildren(told);
+  showCommands(by("command"), [found.command]);
   document.title = `Check ${found.algorithm} · Quorate laboratory`;
   const broken = found.verdicts.filter((one) => one.picture);
   const wanted = broken.find((one) => one.goal === state.get("goal"));
@@ -138,10 +140,11 @@ function show(found) {
 function openRun(one) {
   view?.destroy();
   const again = one.repeats_from === null ? "" : `; from step ${one.repeats_from + 1} on it repeats itself for ever`;
-  const place = el("section", { class: "view" });
+  const place = el("section", { class: "panel view" });
+  by("sides").classList.add("beside");
   by("views").replaceChildren(place);
   view = showPicture(place, `A run that breaks ${one.goal}: ${one.why}${again}`, one.picture);
-  place.scrollIntoView({ block: "start" });
+  place.scrollIntoView({ block: "nearest" });
 }
 
 begin().catch(complain);

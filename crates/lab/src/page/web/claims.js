@@ -1,5 +1,6 @@
 // What the literature claims: each sentence is judged when it is opened, or all one after the other.
-import { ask, by, complain, el, showPicture } from "/lab/parts.js";
+import { by, el, head } from "/web/elements.js";
+import { ask, complain, showCommands, showPicture, verdictBadge } from "/lab/parts.js";
 
 const VERDICTS = { holds: "holds", conditional: "holds only if …", refuted: "refuted", definition: "definition",
   "not-yet": "not yet" };
@@ -9,9 +10,8 @@ let opened;
 async function begin() {
   const { sections, documents } = await ask("/api/claims");
   by("claims").replaceChildren(...sections.filter(({ claims }) => claims.length).map(({ title, claims }) =>
-    el("section", {}, el("h2", { class: "claims-title" }, title), claims.map(row))));
+    el("section", { class: "panel", "aria-label": title }, head(title, claims.length), claims.map(row))));
   by("documents").textContent = documents.map(([letter, title]) => `${letter}: ${title}`).join("; ");
-  by("documents").classList.add("buttons");
   by("all").addEventListener("click", judgeAll);
   addEventListener("hashchange", follow);
   follow();
@@ -19,7 +19,7 @@ async function begin() {
 
 function row({ id, statement, documents }) {
   const details = el("details", { class: "claim", id },
-    el("summary", {}, el("b", {}, id), el("span", {}, statement, " ", el("span", { class: "dim" }, `(${documents})`)),
+    el("summary", {}, el("b", {}, id), el("span", {}, statement, " ", el("span", { class: "muted" }, `(${documents})`)),
       el("span", { class: "verdict" })),
     el("div", { class: "evidence" }));
   details.addEventListener("toggle", () => {
@@ -48,8 +48,7 @@ async function judge(details) {
   }
   try {
     const ruling = await rulings.get(id);
-    place.textContent = VERDICTS[ruling.verdict] ?? ruling.verdict;
-    place.className = `verdict ${ruling.verdict}`;
+    place.replaceChildren(verdictBadge(ruling.verdict, VERDICTS[ruling.verdict]));
     complain(null);
     return ruling;
   } catch (error) {
@@ -65,10 +64,11 @@ async function open(details) {
   if (!ruling || !details.open) return;
   const place = details.querySelector(".evidence");
   const { exhibit } = ruling;
-  const stage = el("div", { class: "view" });
-  place.replaceChildren(el("p", {}, el("strong", { class: ruling.verdict }, ruling.words)),
-    el("ul", {}, ruling.evidence.map((sentence) => el("li", {}, sentence))),
-    el("p", { class: "command" }, ruling.commands.map((command) => el("div", {}, el("code", {}, command)))), stage);
+  const stage = el("div", { class: "panel view" });
+  const commands = el("div", { class: "command" });
+  if (ruling.commands.length) showCommands(commands, ruling.commands);
+  place.replaceChildren(el("p", {}, el("strong", {}, ruling.words)),
+    el("ul", {}, ruling.evidence.map((sentence) => el("li", {}, sentence))), commands, stage);
   if (!exhibit) return;
   // One run at a time has the keys.
   opened?.destroy();

@@ -1,7 +1,12 @@
 // The controls: what the address says, as fields, and what the fields say, as an address.
-import { el } from "/lab/parts.js";
+import { el } from "/web/elements.js";
 
-/** A form about an algorithm. `fields` are [name, label, kind, hint or choices]; the first ones are always seen. */
+const NARROW = matchMedia("(max-width: 40rem)");
+
+/**
+ * A form about an algorithm. `fields` are [name, label, kind, hint or choices]; the first ones are always seen. Where
+ * there is little room, the form is folded (`fold`) when there is something else to look at.
+ */
 export function makeControls(form, catalogue, fields, state, changed) {
   const inputs = new Map();
   const families = [...new Set(catalogue.algorithms.map((algorithm) => algorithm.family))];
@@ -35,8 +40,16 @@ export function makeControls(form, catalogue, fields, state, changed) {
     return el("label", { class: "field" }, label, input);
   };
 
+  const folded = form.closest("details");
+  const fold = () => {
+    folded.open = !NARROW.matches;
+  };
+  NARROW.addEventListener("change", fold);
+
   const makeOptions = (given) => {
     const entry = chosen();
+    folded.querySelector("summary").replaceChildren(el("strong", {}, entry.name), " ",
+      el("span", { class: "muted" }, "choose something else"));
     const summary = entry.summary.charAt(0).toUpperCase() + entry.summary.slice(1);
     about.textContent = `${summary}. Assumes ${entry.assumes.join(", ") || "nothing"}.`;
     options.replaceChildren(...entry.options.map((option) => {
@@ -94,14 +107,15 @@ export function makeControls(form, catalogue, fields, state, changed) {
 
   const seen = fields.filter(([, , , , more]) => !more).map(make);
   const hidden = fields.filter(([, , , , more]) => more).map(make);
-  const go = el("button", { class: "q-button q-main", type: "submit" }, form.dataset.verb ?? "Run");
+  const go = el("button", { class: "primary", type: "submit" }, form.dataset.verb ?? "Run");
   form.replaceChildren(el("label", { class: "field" }, "algorithm", algorithm), ...seen, go,
-    el("details", { id: "more" }, el("summary", {}, "More to choose"), el("div", {}, hidden, options)), about);
+    about, el("details", { id: "more", class: "more" }, el("summary", {}, "More to choose"),
+      el("div", {}, hidden, options)));
   algorithm.addEventListener("change", () => makeOptions(new Map()));
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     changed();
   });
   write(state);
-  return { read, write, entry: chosen };
+  return { read, write, fold, entry: chosen };
 }

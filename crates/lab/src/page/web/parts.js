@@ -1,19 +1,6 @@
-// What the pages share: elements made of text and never of markup, requests, and a drawing with its viewer.
+// What the laboratory's pages share: requests, a drawing with its viewer, and how verdicts and numbers are told.
+import { by, el, head } from "/web/elements.js";
 import { mountViewer } from "/lab/viewer.js";
-
-/** An element with attributes and children: elements, texts, or nothing. */
-export function el(tag, attributes = {}, ...children) {
-  const element = document.createElement(tag);
-  for (const [name, value] of Object.entries(attributes)) {
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
-    else if (value === true) element.setAttribute(name, "");
-    else if (value !== undefined && value !== null && value !== false) element.setAttribute(name, value);
-  }
-  element.append(...children.flat(Infinity).filter((child) => child !== undefined && child !== null && child !== false));
-  return element;
-}
-
-export const by = (id) => document.getElementById(id);
 
 /** What the laboratory answers; what it refuses is an error with its words. */
 export async function ask(path, parameters, signal) {
@@ -42,8 +29,8 @@ export function showPicture(place, title, picture, options = {}) {
   const label = "Space-time diagram; click to go to a moment";
   const stage = el("div", { class: "q-stage", tabindex: 0, role: "group", "aria-label": label }, sheet);
   const root = el("div", { class: "q-viewer" }, stage);
-  const notes = picture.notes.map((note) => el("p", { class: "q-note buttons" }, `${note}.`));
-  place.replaceChildren(title ? el("h2", {}, title) : "", ...notes, root);
+  const notes = picture.notes.map((note) => el("p", { class: "muted note" }, `${note}.`));
+  place.replaceChildren(title ? head(title) : "", ...notes, root);
   const viewer = mountViewer(root, picture.run, options);
   return { ...viewer, root, picture, time: (step) => Number(picture.run.steps[step]?.[2] ?? 0) };
 }
@@ -59,14 +46,14 @@ export function stepAt({ run }, time) {
   return Math.max(0, low - 1);
 }
 
-/** A table; cells that are numbers are written as such. */
-export function table(caption, head, rows) {
-  const cell = (value) => value instanceof Node || typeof value === "string"
-    ? el("td", {}, value) : el("td", { class: "number" }, number(value));
-  return el("div", { class: "table" }, el("table", {},
-    el("caption", {}, caption),
-    el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col" }, name)))),
-    el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell))))));
+/** A panel with a table; cells that are numbers are written as such. Without names of columns there is no head. */
+export function table(title, note, columns, rows) {
+  const isNumber = (value) => value === null || value === undefined || typeof value === "number";
+  const cell = (value) => isNumber(value) ? el("td", { class: "number" }, number(value)) : el("td", {}, value);
+  const name = (words, at) => el("th", { scope: "col", class: isNumber(rows[0]?.[at]) ? "number" : null }, words);
+  return el("section", { class: "panel", "aria-label": title }, head(title, note), el("div", { class: "scroll" },
+    el("table", {}, columns.length > 0 && el("thead", {}, el("tr", {}, columns.map(name))),
+      el("tbody", {}, rows.map((row) => el("tr", {}, row.map(cell)))))));
 }
 
 export function number(value) {
@@ -74,9 +61,29 @@ export function number(value) {
   return Number.isInteger(value) ? String(value) : String(Number(value.toFixed(4)));
 }
 
-/** A verdict in its colour, with what is to be said of it. */
-export function verdictRow(name, { verdict, promised, why, at }) {
+const WEIGHTS = {
+  held: "good", holds: "good", violated: "bad", refuted: "bad", undecided: "warn", conditional: "warn",
+};
+
+/** A verdict in its colour. */
+export function verdictBadge(verdict, words = verdict) {
+  return el("span", { class: `badge ${WEIGHTS[verdict] ?? ""}` }, words);
+}
+
+/** A property with what is to be said of it, and the verdict. */
+export function verdictRow(name, { verdict, promised, why, at }, more) {
   const when = at === null || at === undefined ? "" : `at ${number(at)}:`;
-  const more = [promised ? "" : "(not promised)", when, why ?? ""];
-  return [name, el("span", { class: verdict }, verdict), more.filter(Boolean).join(" ")];
+  const words = [promised ? "" : "(not promised)", when, why ?? ""].filter(Boolean).join(" ");
+  return [el("div", {}, name, words !== "" && el("small", {}, words), more), verdictBadge(verdict)];
+}
+
+/** An assumption that does not hold in what was run. */
+export function brokenAssumption(words) {
+  return el("p", { class: "note" }, el("span", { class: "badge warn" }, "broken assumption"), ` ${words}`);
+}
+
+/** The commands that do the same in a shell. */
+export function showCommands(place, commands) {
+  place.replaceChildren(el("span", { class: "muted" }, "The same in a shell:"),
+    ...commands.map((command) => el("div", {}, el("code", {}, command))));
 }

@@ -1,5 +1,8 @@
 // One run, or two side by side: made by the laboratory from what the address says, looked at, and interfered with.
-import { ask, by, complain, el, showPicture, stepAt, table, verdictRow, number } from "/lab/parts.js";
+import { by, el, head } from "/web/elements.js";
+import {
+  ask, brokenAssumption, complain, number, showCommands, showPicture, stepAt, table, verdictRow,
+} from "/lab/parts.js";
 import { makeControls } from "/lab/controls.js";
 
 const DELAYS = ["constant:1", "uniform:0.5..1.5", "exponential:1", "per-link:0.5..2"];
@@ -84,8 +87,10 @@ function show(made, names, time) {
   // Whoever interferes while it plays sees it play on.
   const plays = time !== undefined && views[0]?.plays();
   views.forEach((view) => view.destroy());
-  by("views").classList.toggle("two", made.length > 1);
-  const places = made.map(() => el("section", { class: "view" }));
+  const isAlone = made.length === 1;
+  by("sides").classList.toggle("beside", isAlone);
+  for (const id of ["views", "findings"]) by(id).classList.toggle("two", !isAlone);
+  const places = made.map(() => el("section", { class: "panel view" }));
   by("views").replaceChildren(...places);
   views = [];
   // The second follows the first, by time.
@@ -94,15 +99,18 @@ function show(made, names, time) {
     const isFirst = index === 0;
     const options = { alone: isFirst, start: time === undefined ? undefined : stepAt(picture, time) };
     if (isFirst) options.shown = shown;
-    views[index] = showPicture(places[index], made.length > 1 ? names[index] : "", picture, options);
+    views[index] = showPicture(places[index], isAlone ? "" : names[index], picture, options);
     pages(places[index], made[index]);
   });
+  // What happens in one run is told beside it; of two, below each.
+  by("doing").replaceChildren(...(isAlone ? [views[0].root.querySelector(".q-panels")] : []));
   makeInterference(made[0].report.n);
   shown(views[0].step());
   if (plays) views[0].play();
-  const told = made.map((one, index) => findings(one, made.length > 1 ? names[index] : ""));
-  by("findings").replaceChildren(...(told.length > 1 ? told.map((parts) => el("div", {}, parts)) : told[0]));
-  by("command").replaceChildren(...made.map(({ command }) => el("div", {}, el("code", {}, command))));
+  const told = made.map((one, index) => findings(one, isAlone ? "" : names[index]));
+  by("findings").replaceChildren(...(isAlone ? told[0] : told.map((parts) => el("div", { class: "column" }, parts))));
+  showCommands(by("command"), made.map(({ command }) => command));
+  controls.fold();
   document.title = `${names.join(" and ")} · Quorate laboratory`;
 }
 
@@ -112,7 +120,7 @@ function pages(place, { picture, kept }) {
   if (!before && !after) return;
   const length = kept - before - after;
   const part = (words, first) => el("button", {
-    class: "q-button", type: "button",
+    type: "button", class: "quiet",
     onclick: () => {
       const next = new URLSearchParams(state);
       next.set("records", `${first + 1}..${Math.min(kept, first + length)}`);
@@ -128,7 +136,7 @@ function shown(step) {
   const time = views[0].time(step);
   views[1]?.show(stepAt(views[1].picture, time));
   const now = by("moment");
-  if (now) now.textContent = `after ${number(time)} δ:`;
+  if (now) now.textContent = `after ${number(time)} δ`;
   look(step);
 }
 
@@ -142,24 +150,25 @@ function makeInterference(n) {
   const lasts = el("input", { id: "lasts", type: "number", min: 0.001, step: "any", value: by("lasts")?.value ?? 20,
     "aria-label": "For how long, in δ" });
   const button = (name, words, title) =>
-    el("button", { class: "q-button", type: "button", id: `do-${name}`, title, onclick: () => interfere(name) }, words);
+    el("button", { type: "button", id: `do-${name}`, title, onclick: () => interfere(name) }, words);
+  const undo = (name, value) => el("button", {
+    type: "button", "aria-label": `Undo ${name} ${value}`, onclick: () => withFaults({ [name]: without(name, value) }),
+  }, "✕");
   const faults = INTERVENTIONS.flatMap((name) => list(name).map((value) => [name, value]));
-  by("interfere").replaceChildren(
-    el("span", { id: "moment", class: "dim" }), who,
-    button("crash", "Crash", "The process dies here"),
-    button("restart", "Restart", "The dead process begins another life"),
-    button("pause", "Pause", "It does nothing for a while"),
-    button("resume", "Resume", "Its pause ends here"),
-    button("partition", "Cut off", "The network is cut between it and the others for a while"),
-    button("heal", "Heal", "The network is whole again"),
-    el("label", { class: "dim" }, "for ", lasts, " δ"),
-    faults.length ? el("ul", { id: "faults", "aria-label": "What was done" }, faults.map(([name, value]) =>
-      el("li", {}, `${name} ${value}`, el("button", {
-        type: "button", "aria-label": `Undo ${name} ${value}`,
-        onclick: () => withFaults({ [name]: without(name, value) }),
-      }, "✕")))) : "");
+  const done = faults.map(([name, value]) => el("li", {}, `${name} ${value}`, undo(name, value)));
+  by("interfere").replaceChildren(head("Interfere", el("span", { id: "moment" })), el("div", { class: "interfere" },
+    who, el("label", { class: "muted" }, "for ", lasts, " δ"),
+    el("div", { class: "buttons" },
+      button("crash", "Crash", "The process dies here"),
+      button("restart", "Restart", "The dead process begins another life"),
+      button("pause", "Pause", "It does nothing for a while"),
+      button("resume", "Resume", "Its pause ends here"),
+      button("partition", "Cut off", "The network is cut between it and the others for a while"),
+      button("heal", "Heal", "The network is whole again")),
+    done.length > 0 && el("ul", { id: "faults", class: "faults", "aria-label": "What was done" }, done)));
   by("interfere").hidden = false;
-  const cards = [...views[0].root.querySelectorAll(".q-card")];
+  const told = by("doing").childElementCount > 0 ? by("doing") : views[0].root;
+  const cards = [...told.querySelectorAll(".q-card")];
   const mark = () => cards.forEach((card, index) =>
     card.classList.toggle("chosen", views[0].picture.run.lines[index][0] === `p${who.value}`));
   cards.forEach((card, index) => card.addEventListener("click", () => {
@@ -237,7 +246,7 @@ function look(step) {
     try {
       const { process, before, after } = await ask("/api/state", asked, signal);
       if (view !== views[0] || view.step() !== step) return;
-      by("variables").replaceChildren(el("h2", {}, `The variables of ${process} before and after this step`),
+      by("variables").replaceChildren(head(`The variables of ${process}`, "before and after this step"),
         el("div", { class: "pair" }, different(before, after), different(after, before)));
       by("variables").hidden = false;
     } catch (error) {
@@ -250,7 +259,7 @@ function look(step) {
 
 // A text, with the lines marked that the other has not.
 function different(text, other) {
-  if (!text) return el("pre", { class: "dim" }, "nothing: it is dead");
+  if (!text) return el("pre", { class: "muted" }, "nothing: it is dead");
   const there = new Map();
   for (const line of other.split("\n")) there.set(line, (there.get(line) ?? 0) + 1);
   const parts = text.split("\n").map((line) => {
@@ -265,17 +274,14 @@ function different(text, other) {
 
 function findings({ report, verdicts, published, ending }, name) {
   const of = name ? ` of ${name}` : "";
-  const breaks = (words) => el("p", { class: "undecided" }, `An assumption is broken: ${words}.`);
-  const broken = report.broken_assumptions.map(breaks);
-  const judged = el("div", {}, broken,
-    table(`Verdicts${of}`, ["property", "verdict", ""], verdicts.map((one) => verdictRow(one.property, one))),
-    el("p", { class: "dim" }, `${ending}.`));
+  const judged = table(`Verdicts${of}`, "", [], verdicts.map((one) => verdictRow(one.property, one)));
+  judged.append(...report.broken_assumptions.map(brokenAssumption), el("p", { class: "muted note" }, `${ending}.`));
   if (!name) judged.id = "verdicts";
-  const range = ({ published, published_most: most }) =>
-    most === null || most === undefined ? published : el("span", {}, `${number(published)} – ${number(most)}`);
+  const range = ({ published, published_most: most }) => most === null || most === undefined
+    ? published : el("span", { class: "range" }, `${number(published)} – ${number(most)}`);
   const rows = published.map((row) =>
     [row.measure, row.formula ? `${row.formula} (${row.sources})` : "–", range(row), row.measured]);
-  const costs = table(`Costs${of}, published and in this run`, ["", "published", "that is", "here"], rows);
+  const costs = table(`Costs${of}`, "published and in this run", ["", "published", "that is", "here"], rows);
   const sums = [["messages", report.messages], ["bytes", report.bytes]];
   if (report.leader !== undefined) sums.push(["leader", report.leader ? `p${report.leader}` : "none"]);
   if (report.entries) sums.unshift(["entries", report.entries]);
@@ -284,7 +290,7 @@ function findings({ report, verdicts, published, ending }, name) {
     if (summary) sums.push([words, `${number(summary.mean)} on average, ${number(summary.max)} at most`]);
   }
   const kinds = Object.entries(report.messages_by_kind ?? {}).map(([kind, count]) => [`  ${kind}`, count]);
-  return [judged, el("div", {}, published.length ? costs : "", table(`Sums${of}`, ["", ""], [...sums, ...kinds]))];
+  return [judged, published.length ? costs : "", table(`Sums${of}`, "", [], [...sums, ...kinds])];
 }
 
 begin().catch(complain);

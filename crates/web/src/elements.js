@@ -3,11 +3,16 @@
 const SVG = "http://www.w3.org/2000/svg";
 const IN_SVG = new Set(["svg", "path", "line", "circle", "title"]);
 
-/** An element with attributes and children. Children are elements, texts, lists of both, or nothing. */
+/**
+ * An element with attributes and children. Children are elements, texts, lists of both, or nothing; an attribute
+ * `onclick`, or another that begins with `on`, is a function that hears of the event.
+ */
 export function el(tag, attributes = {}, ...children) {
   const element = IN_SVG.has(tag) ? document.createElementNS(SVG, tag) : document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) {
-    if (value !== undefined && value !== null && value !== false) {
+    if (typeof value === "function") {
+      element.addEventListener(name.slice(2), value);
+    } else if (value !== undefined && value !== null && value !== false) {
       element.setAttribute(name, value === true ? "" : String(value));
     }
   }
@@ -29,7 +34,7 @@ function append(element, children) {
 
 /**
  * Makes the children of an element what they should be, and touches only what has changed: so the focus, a selection
- * and the place one has scrolled to stay where they are.
+ * and the place one has scrolled to stay where they are. What hears of events is not among what is changed.
  */
 export function show(element, ...children) {
   const wanted = document.createDocumentFragment();
@@ -88,6 +93,11 @@ function adjust(found, wanted) {
     }
   }
   become(found, wanted);
+}
+
+/** The head of a panel: its title, something about it, and what else stands there. */
+export function head(title, note, ...more) {
+  return el("div", { class: "head" }, el("h2", {}, title), el("span", { class: "muted" }, note), more);
 }
 
 /** The element with this id. */
