@@ -27,7 +27,7 @@ pub(super) fn brief(record: &Record) -> Option<String> {
         What::Opinion { of, opinion: Opinion::Unsuspected } => format!("trusts {of}"),
         What::Opinion { of, opinion: Opinion::Suspected } => format!("suspects {of}"),
         What::Opinion { of, opinion: Opinion::Failed } => format!("{of} is dead"),
-        What::TimedOut { timer } => format!("timeout {timer}"),
+        What::TimedOut { timer } => format!("timeout {}", innermost(timer)),
         What::Told { of, alive: false } => format!("told: {of} died"),
         What::Told { of, alive: true } => format!("told: {of} is back"),
         What::Crashed => "CRASHES".into(),
@@ -45,6 +45,26 @@ pub(super) fn brief(record: &Record) -> Option<String> {
         | What::Heard { .. } => return None,
     };
     Some(shown(&words))
+}
+
+/// A timer without what stands around its process: of `process(-election(-answer(p2)))` it is `answer(p2)`.
+fn innermost(timer: &str) -> &str {
+    let begin = ["(-", " -"].iter().filter_map(|mark| timer.rfind(mark)).max().map_or(0, |at| at + 2);
+    let mut open = 0;
+    let ends = |letter: char| match letter {
+        '(' => {
+            open += 1;
+            false
+        }
+        ')' | ' ' | '}' if open == 0 => true,
+        ')' => {
+            open -= 1;
+            false
+        }
+        _ => false,
+    };
+    let name = &timer[begin..];
+    name.find(ends).map_or(name, |end| &name[..end])
 }
 
 /// Text as it can be shown on one line: no control characters, and not endless.
@@ -89,6 +109,19 @@ pub(super) fn ends(record: &Record) -> Option<(Id, Id)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_timer_is_named_without_what_stands_around_it() {
+        for (timer, name) in [
+            ("back-off", "back-off"),
+            ("silence(p3)", "silence(p3)"),
+            ("detector(-silence(p1))", "silence(p1)"),
+            ("process(-process { life: 1, timer: -acknowledgement(p2) })", "acknowledgement(p2)"),
+            ("process(-process { life: 1, timer: -algorithm(-back-off) })", "back-off"),
+        ] {
+            assert_eq!(innermost(timer), name);
+        }
+    }
 
     #[test]
     fn what_is_shown_is_one_short_line() {
