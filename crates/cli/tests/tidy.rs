@@ -42,6 +42,26 @@ fn every_file_says_what_it_is_for_and_is_short_enough_to_read() {
     }
 }
 
+/// What a page points to within the project is there.
+#[test]
+fn no_link_leads_nowhere() {
+    let pages = [root(), root().join("docs")].map(|directory| std::fs::read_dir(directory).unwrap());
+    let pages = pages.into_iter().flatten().map(|entry| entry.unwrap().path());
+    let mut links = 0;
+    for page in pages.filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next()) {
+            let file = link.split('#').next().unwrap_or_default();
+            if file.is_empty() || file.contains("://") {
+                continue;
+            }
+            links += 1;
+            assert!(page.parent().unwrap().join(file).exists(), "{} points to {link}", page.display());
+        }
+    }
+    assert!(links > 100, "{links}");
+}
+
 #[test]
 fn nothing_is_left_undone_or_silenced() {
     let this = Path::new("tidy.rs");

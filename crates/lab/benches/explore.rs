@@ -61,7 +61,8 @@ fn plain() -> f64 {
     let entry = &RicartAgrawala::ENTRY;
     let options = Options::new(entry, [("replies", "bare")]).expect("it has this option");
     let group = Group::new(entry, 3, 1, Timing::Asynchronous, options).expect("three is a group");
-    let company = Company { group, create: Withdrawable::<RicartAgrawala>::new, timed: false, with_resource: false };
+    let company =
+        Company { group, create: Withdrawable::<RicartAgrawala>::new, timed: false, drift: 0, with_resource: false };
     let rules = Rules {
         order: Order::Any,
         delay_bound: None,

@@ -79,7 +79,7 @@ pub fn sentence(process: Id, what: &What) -> String {
         What::Lost { to, label, .. } => format!("is not heard: {label} to {to} is lost"),
         What::Poked { to, .. } => format!("tells {to}"),
         What::Heard { from, .. } => format!("hears from {from}"),
-        What::TimedOut { timer } => format!("times out: {timer}"),
+        What::TimedOut { timer } => format!("times out: {}", innermost(timer)),
         What::Told { of, alive: false } => format!("is told that {of} has crashed"),
         What::Told { of, alive: true } => format!("is told that {of} is back"),
         What::Crashed => "CRASHES".into(),
@@ -90,5 +90,43 @@ pub fn sentence(process: Id, what: &What) -> String {
         What::Healed => "can reach everybody again".into(),
         What::Unexpected { from: Some(from), why } => format!("did not expect this from {from}: {why}"),
         What::Unexpected { from: None, why } => format!("did not expect this from its application: {why}"),
+    }
+}
+
+/// A timer without what stands around its process: of `process(-election(-answer(p2)))` it is `answer(p2)`.
+pub(crate) fn innermost(timer: &str) -> &str {
+    let begin = ["(-", " -"].iter().filter_map(|mark| timer.rfind(mark)).max().map_or(0, |at| at + 2);
+    let mut open = 0;
+    let ends = |letter: char| match letter {
+        '(' => {
+            open += 1;
+            false
+        }
+        ')' | ' ' | '}' if open == 0 => true,
+        ')' => {
+            open -= 1;
+            false
+        }
+        _ => false,
+    };
+    let name = &timer[begin..];
+    name.find(ends).map_or(name, |end| &name[..end])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_timer_is_named_without_what_stands_around_it() {
+        for (timer, name) in [
+            ("back-off", "back-off"),
+            ("silence(p3)", "silence(p3)"),
+            ("detector(-silence(p1))", "silence(p1)"),
+            ("process(-process { life: 1, timer: -acknowledgement(p2) })", "acknowledgement(p2)"),
+            ("process(-process { life: 1, timer: -algorithm(-back-off) })", "back-off"),
+        ] {
+            assert_eq!(innermost(timer), name);
+        }
     }
 }

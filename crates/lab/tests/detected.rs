@@ -84,9 +84,14 @@ fn subject(setting: &Setting) -> Subject {
 
 /// Messages take up to `delay`, and are thought to take up to one tick.
 fn stage(n: u32, times: u32, delay: Ticks, bounds: Bounds) -> Stage<Subject, Speaker> {
+    drifting(n, times, delay, 0, 0, bounds)
+}
+
+/// The same with clocks that drift, and with a deadline that allows for missed beats.
+fn drifting(n: u32, times: u32, delay: Ticks, drift: Ticks, missed: u64, bounds: Bounds) -> Stage<Subject, Speaker> {
     let entry = Entry::new("ears", Family::Mutex);
     let mut group = Group::clone(&Group::new(&entry, n, 1, Timing::Synchronous, Options::defaults(&entry)).unwrap());
-    group.recovering = Some(Recovering { interval: 2, ..Recovering::default() });
+    group.recovering = Some(Recovering { interval: 2, missed, ..Recovering::default() });
     let rules = Rules {
         order: Order::Any,
         delay_bound: Some(delay),
@@ -101,7 +106,7 @@ fn stage(n: u32, times: u32, delay: Ticks, bounds: Bounds) -> Stage<Subject, Spe
         causal: false,
         sealed: false,
     };
-    Stage::new(Company { group: group.into(), create: subject, timed: true, with_resource: false }, rules).0
+    Stage::new(Company { group: group.into(), create: subject, timed: true, drift, with_resource: false }, rules).0
 }
 
 /// What became of a search: in how many states something is wrong.
@@ -195,4 +200,15 @@ fn who_comes_back_is_not_suspected_because_of_its_former_life() {
 fn where_messages_are_late_the_living_are_suspected() {
     let found = search(stage(2, 0, 3, Bounds::default()));
     assert!(found.hasty > 0 && found.repeated == 0, "{found:?}");
+}
+
+/// Timers that run out a tick early or late: a beat comes late, unless the deadline allows for it.
+#[test]
+fn where_clocks_drift_a_deadline_that_allows_for_it_is_right() {
+    let crash = Bounds { crashes: 1, ..Bounds::default() };
+    let found = search(drifting(2, 0, 1, 1, 0, crash));
+    assert!(found.hasty > 0 && found.repeated == 0, "{found:?}");
+    let found = search(drifting(2, 0, 1, 1, 1, crash));
+    assert!(found.states > 500, "{found:?}");
+    assert_eq!((found.hasty, found.repeated, found.unfinished), (0, 0, 0), "{found:?}");
 }

@@ -108,7 +108,7 @@ fn a_second_arrival_after_a_crash_orders_requests() {
 #[test]
 fn news_of_a_return_does_not_come_after_news_of_the_next_crash() {
     let group = Group::new(&Central::ENTRY, 2, 1, Timing::Asynchronous, Options::defaults(&Central::ENTRY)).unwrap();
-    let company = Company { group, create: Withdrawable::<Central>::new, timed: false, with_resource: false };
+    let company = Company { group, create: Withdrawable::<Central>::new, timed: false, drift: 0, with_resource: false };
     let bounds = Bounds { crashes: 2, restarts: 1, ..Bounds::default() };
     let rules = Rules {
         order: Order::Any,

@@ -107,6 +107,7 @@ impl Plain<'_> {
             group: group.expect("the group is right"),
             create,
             timed: rules.delay_bound.is_some(),
+            drift: 0,
             with_resource: rules.bounds.writes > 0,
         };
         let (stage, records) = Stage::<P, A>::new(company, rules);

@@ -126,7 +126,7 @@ fn stage_of<P: Numbering>(
         causal: false,
         sealed: false,
     };
-    Stage::new(Company { group, create, timed: false, with_resource: false }, rules).0
+    Stage::new(Company { group, create, timed: false, drift: 0, with_resource: false }, rules).0
 }
 
 /// What became of a search.

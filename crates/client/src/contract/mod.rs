@@ -422,6 +422,9 @@ pub struct Member {
     /// How many entries of the log it lacks, as the leader knows: only the leader tells, of all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<u64>,
+    /// For how many milliseconds it has not answered, if that is longer than a living one takes: only the leader tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub silent_ms: Option<u64>,
 }
 
 /// Adds a member.

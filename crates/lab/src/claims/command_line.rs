@@ -54,6 +54,7 @@ pub fn check(algorithm: &str, exploration: &Exploration) -> String {
         put(true, "timing", if timing == Timing::Synchronous { "synchronous" } else { "asynchronous" });
     }
     put(exploration.delay_bound != 1, "delay-bound", &exploration.delay_bound.to_string());
+    put(exploration.drift > 0, "drift", &exploration.drift.to_string());
     if let Some(timeouts) = bounds.timeouts {
         put(true, "timeouts", &timeouts.to_string());
     }

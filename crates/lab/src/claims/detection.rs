@@ -106,6 +106,7 @@ fn rule(court: &mut Court) -> Verdict {
 
 fn known_delay(court: &mut Court) -> Verdict {
     let crash = Exploration { bounds: Bounds { crashes: 1, ..Bounds::default() }, ..explored(3, 1) };
+    let alone = explored(2, 1);
     let explored = court.holds(ME, &crash, &[Goal::Accuracy, Goal::Completeness]);
     let runs = |court: &mut Court, drift_ppm, missed: &str| {
         let mut right = 0;
@@ -127,12 +128,20 @@ fn known_delay(court: &mut Court) -> Verdict {
         ));
         right == 20
     };
+    // A tick is the longest delay here, and from one beat to the next it is five.
+    let drifts = |missed: &str| {
+        let bounds = Bounds { crashes: 1, ..Bounds::default() };
+        let options = vec![("missed".to_string(), missed.to_string())];
+        Exploration { bounds, drift: 1, options, ..alone.clone() }
+    };
+    let late = court.breaks(ME, &drifts("0"), Goal::Accuracy);
+    let in_time = court.holds(ME, &drifts("1"), &[Goal::Accuracy, Goal::Completeness]);
     let (same_speed, drifting, allowed_for) =
         (runs(court, 0, "0"), runs(court, 100_000, "0"), runs(court, 100_000, "1"));
     Verdict::only_if(
         "clocks run at the same speed, or the deadline allows for their drift",
-        explored && same_speed && allowed_for,
-        drifting,
+        explored && same_speed && allowed_for && in_time,
+        drifting && !late,
     )
 }
 

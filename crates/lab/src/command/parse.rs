@@ -122,6 +122,11 @@ pub fn delay_bound(text: &str) -> Result<u64, String> {
     whole(text, 1..=100)
 }
 
+/// By how many ticks a timer may be off.
+pub fn drift_ticks(text: &str) -> Result<u64, String> {
+    whole(text, 0..=100)
+}
+
 /// Whether delays are bounded: `synchronous` or `asynchronous`.
 pub fn timing(text: &str) -> Result<Timing, String> {
     match text {

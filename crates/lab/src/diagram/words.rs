@@ -3,6 +3,7 @@
 use quorate_core::id::Id;
 use quorate_core::trace::{Opinion, Record, What};
 
+use crate::conversation::innermost;
 pub(super) use crate::markup::visible;
 
 /// The longest label that is shown whole.
@@ -47,26 +48,6 @@ pub(super) fn brief(record: &Record) -> Option<String> {
     Some(shown(&words))
 }
 
-/// A timer without what stands around its process: of `process(-election(-answer(p2)))` it is `answer(p2)`.
-fn innermost(timer: &str) -> &str {
-    let begin = ["(-", " -"].iter().filter_map(|mark| timer.rfind(mark)).max().map_or(0, |at| at + 2);
-    let mut open = 0;
-    let ends = |letter: char| match letter {
-        '(' => {
-            open += 1;
-            false
-        }
-        ')' | ' ' | '}' if open == 0 => true,
-        ')' => {
-            open -= 1;
-            false
-        }
-        _ => false,
-    };
-    let name = &timer[begin..];
-    name.find(ends).map_or(name, |end| &name[..end])
-}
-
 /// Text as it can be shown on one line: no control characters, and not endless.
 pub(super) fn shown(text: &str) -> String {
     let mut letters = text.chars();
@@ -109,19 +90,6 @@ pub(super) fn ends(record: &Record) -> Option<(Id, Id)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_timer_is_named_without_what_stands_around_it() {
-        for (timer, name) in [
-            ("back-off", "back-off"),
-            ("silence(p3)", "silence(p3)"),
-            ("detector(-silence(p1))", "silence(p1)"),
-            ("process(-process { life: 1, timer: -acknowledgement(p2) })", "acknowledgement(p2)"),
-            ("process(-process { life: 1, timer: -algorithm(-back-off) })", "back-off"),
-        ] {
-            assert_eq!(innermost(timer), name);
-        }
-    }
 
     #[test]
     fn what_is_shown_is_one_short_line() {

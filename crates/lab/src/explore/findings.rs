@@ -132,6 +132,9 @@ impl Exploration {
         });
         if let Some(bound) = rules.delay_bound {
             words.push(format!("delays of {}", at_most(bound, "ticks")));
+            if self.drift > 0 {
+                words.push(format!("timers off by {}", at_most(self.drift, "ticks")));
+            }
         }
         let bounds = &rules.bounds;
         for (count, what) in [

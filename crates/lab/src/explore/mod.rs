@@ -80,6 +80,8 @@ pub struct Exploration {
     pub timing: Option<Timing>,
     /// How many ticks a message takes at most, where there is time.
     pub delay_bound: Ticks,
+    /// By how many ticks a timer may run out too early or too late, where there is time: clocks drift.
+    pub drift: Ticks,
     /// Whether everybody is told of crashes; by default if the algorithm assumes it.
     pub detector: Option<bool>,
     /// Whether the algorithm recovers from crashes, and which election is beside it if it needs one: messages travel in
@@ -124,6 +126,7 @@ impl Default for Exploration {
             order: None,
             timing: None,
             delay_bound: 1,
+            drift: 0,
             detector: None,
             recovery: None,
             bounds: Bounds::default(),
@@ -211,8 +214,13 @@ impl Exploration {
         self.check(entry, &goals)?;
         let group = self.group(entry)?;
         let rules = self.rules(entry, &goals);
-        let company =
-            Company { group, create, timed: rules.delay_bound.is_some(), with_resource: rules.bounds.writes > 0 };
+        let company = Company {
+            group,
+            create,
+            timed: rules.delay_bound.is_some(),
+            drift: self.drift,
+            with_resource: rules.bounds.writes > 0,
+        };
         let (mut machine, first) = Machine::<P, A>::new(company.clone(), rules.clone(), &goals);
         let about_cycles = goals.iter().any(|goal| goal.is_about_cycles());
         let limits = Limits {
@@ -325,6 +333,9 @@ impl Exploration {
         let mut broken = rules.broken_assumptions(entry);
         if self.elects_in_time(entry) && rules.delay_bound.is_none() {
             broken.push("delays have no bound, which the election beside it needs".into());
+        }
+        if self.drift > 0 && rules.delay_bound.is_some() && entry.assumptions.synchronous {
+            broken.push("clocks drift".into());
         }
         broken
     }

@@ -41,6 +41,8 @@ pub enum ExplorationError {
     NothingWritten { goal: Goal },
     #[error("a delay bound of {0} ticks: 1 to 100 can be explored")]
     DelayBound(Ticks),
+    #[error("a drift of {0} ticks: 0 to 100 can be explored")]
+    Drift(Ticks),
     #[error("endless entries: {algorithm} counts for ever, so its states never end; give a number of entries each")]
     Endless { algorithm: &'static str },
     #[error(
@@ -84,6 +86,9 @@ impl Exploration {
         }
         if Id::all(self.n).all(|id| self.absent.contains(&id)) {
             return Err(ExplorationError::NobodyLives { n: self.n });
+        }
+        if self.drift > 100 {
+            return Err(ExplorationError::Drift(self.drift));
         }
         if !(1..=100).contains(&self.delay_bound) {
             return Err(ExplorationError::DelayBound(self.delay_bound));

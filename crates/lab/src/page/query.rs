@@ -74,6 +74,7 @@ const OF_CHECKS: &[&str] = &[
     "detector",
     "timing",
     "delay-bound",
+    "drift",
     "timeouts",
     "option",
     "reduce",

@@ -23,6 +23,7 @@ impl Scenario {
             order: exploration.order,
             timing: exploration.timing,
             delay_bound: (exploration.delay_bound != 1).then_some(exploration.delay_bound),
+            drift: (exploration.drift > 0).then_some(exploration.drift),
             detector: exploration.detector,
             recovery: exploration.recovery,
             stamps: exploration.unstamped_pokes.then_some(false),

@@ -17,12 +17,13 @@ use crate::stage::wish::Times;
 const RULE: &str = "---";
 
 /// What a header may say, with what it takes.
-const KEYS: [(&str, &str); 15] = [
+const KEYS: [(&str, &str); 16] = [
     ("algorithm", "NAME"),
     ("n", "NUMBER"),
     ("order", "fifo or any"),
     ("timing", "synchronous or asynchronous"),
     ("delay-bound", "TICKS"),
+    ("drift", "TICKS"),
     ("detector", "yes or no"),
     ("recovery", "the election beside it, if it needs one: ring, chang-roberts or bully"),
     ("stamps", "yes or no"),
@@ -173,6 +174,7 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
             });
         }
         "delay-bound" => header.delay_bound = Some(number(value, 1, 100)?),
+        "drift" => header.drift = Some(number(value, 0, 100)?),
         "detector" => header.detector = Some(yes_or_no(value)?),
         "recovery" => {
             let known = Beside::ALL.map(Beside::name).join(", ");
@@ -268,6 +270,9 @@ impl fmt::Display for Header {
         }
         if let Some(bound) = self.delay_bound {
             writeln!(f, "delay-bound {bound}")?;
+        }
+        if let Some(drift) = self.drift {
+            writeln!(f, "drift {drift}")?;
         }
         if let Some(detector) = self.detector {
             writeln!(f, "detector {}", yes_or_no(detector))?;

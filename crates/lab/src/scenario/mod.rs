@@ -58,6 +58,8 @@ pub struct Header {
     pub timing: Option<Timing>,
     /// How many ticks a message takes at most, where there is time; and what the processes take for that.
     pub delay_bound: Option<Ticks>,
+    /// By how many ticks a timer may run out too early or too late, where there is time.
+    pub drift: Option<Ticks>,
     /// Whether everybody is told of crashes.
     pub detector: Option<bool>,
     /// Whether messages travel in sessions, so that the algorithm can recover, and with which election beside it if it
@@ -92,6 +94,7 @@ impl Header {
             order: None,
             timing: None,
             delay_bound: None,
+            drift: None,
             detector: None,
             recovery: None,
             stamps: None,

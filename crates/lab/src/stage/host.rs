@@ -23,6 +23,8 @@ pub struct Company<P: Process> {
     pub create: Create<P>,
     /// Whether timers keep time. If not, an armed timer may run out at any moment.
     pub timed: bool,
+    /// By how many ticks a timer may run out earlier or later than it was set for, where they keep time: clocks drift.
+    pub drift: Ticks,
     /// Whether applications read and write a [resource](super::resource) while they are inside.
     pub with_resource: bool,
 }
@@ -222,7 +224,10 @@ where
                 after.sends.push((to, message));
             }
             Effect::SetTimer { timer, after } => {
-                let left = Left { least: *after.start(), most: *after.end() };
+                let (least, most) = (*after.start(), *after.end());
+                // What was to take time takes some.
+                let least = least.saturating_sub(company.drift).max(least.min(1));
+                let left = Left { least, most: most.saturating_add(company.drift) };
                 let left = if company.timed { left } else { Left { least: 0, most: Ticks::MAX } };
                 self.timers.insert(timer, left);
             }

@@ -36,7 +36,7 @@ impl From<ClusterError> for Failure {
 }
 
 fn shown(member: MemberInfo) -> Member {
-    Member { node: member.node, address: member.address, votes: member.votes, lag: None }
+    Member { node: member.node, address: member.address, votes: member.votes, lag: None, silent_ms: None }
 }
 
 /// The process lives.
@@ -89,10 +89,13 @@ pub(super) async fn status<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Stat
     };
     match engine.standing().await {
         Standing::Replicated(replica) => {
+            status.leader = status.leader.filter(|_| replica.leader.is_some());
             status.figures.writes = replica.syncs.count;
             status.figures.writes_us = Some(replica.syncs.total_us);
             for member in &mut status.members {
-                member.lag = replica.followers.iter().find(|one| one.node == member.node).map(|one| one.lag);
+                let follower = replica.followers.iter().find(|one| one.node == member.node);
+                member.lag = follower.map(|one| one.lag);
+                member.silent_ms = follower.and_then(|one| one.silent_ms);
             }
             status.trouble = replica.trouble;
         }

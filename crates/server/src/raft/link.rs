@@ -2,9 +2,9 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use bytes::Bytes;
 use futures_util::future::BoxFuture;
@@ -130,12 +130,16 @@ pub(super) struct Link {
     outgoing: mpsc::Sender<Outgoing>,
     /// The newest version that it knows; 0 as long as that is not known.
     knows: AtomicU8,
+    /// When the link was made, and how many milliseconds later it has answered last.
+    made: Instant,
+    answered: AtomicU64,
 }
 
 impl Link {
     fn new(caller: Arc<Caller>, target: NodeId, member: Member) -> Arc<Link> {
         let (sender, outgoing) = mpsc::channel(MOST_WAITING);
-        let link = Arc::new(Link { target, member, outgoing: sender, knows: AtomicU8::new(0) });
+        let (knows, answered) = (AtomicU8::new(0), AtomicU64::new(0));
+        let link = Arc::new(Link { target, member, outgoing: sender, knows, made: Instant::now(), answered });
         let weak = Arc::downgrade(&link);
         let stopping = caller.stopping.clone();
         let member = link.member.clone();
@@ -150,7 +154,9 @@ impl Link {
             .try_send(Outgoing { request, reply })
             .map_err(|_| Unreached::Failed("too many requests wait".into()))?;
         let replied = timeout(patience, receiver).await.map_err(|_| Unreached::Late)?;
-        match replied.unwrap_or_else(|_| Err(Unreached::Disconnected("this node stops".into())))? {
+        let reply = replied.unwrap_or_else(|_| Err(Unreached::Disconnected("this node stops".into())))?;
+        self.answered.store(self.made.elapsed().as_millis() as u64, Ordering::Relaxed);
+        match reply {
             Reply::Failed(why) => Err(Unreached::Failed(why)),
             reply => Ok(reply),
         }
@@ -275,6 +281,13 @@ impl Links {
             *link = Link::new(self.caller.clone(), target, member.clone());
         }
         link.clone()
+    }
+
+    /// For how long a member has not answered, in milliseconds, if anything is sent to it.
+    pub(super) fn silence(&self, target: NodeId) -> Option<u64> {
+        let links = super::lock(&self.links);
+        let link = links.get(&target)?;
+        Some((link.made.elapsed().as_millis() as u64).saturating_sub(link.answered.load(Ordering::Relaxed)))
     }
 
     /// The newest version that a member knows, if it was ever reached.

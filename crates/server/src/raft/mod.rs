@@ -39,6 +39,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use bytes::Bytes;
+use openraft::ServerState;
 use openraft::error::{Fatal, InitializeError, RaftError};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::sync::{mpsc, oneshot, watch};
@@ -360,16 +361,26 @@ impl Inner {
         let identity = self.identity.get();
         let last = metrics.last_log_index;
         let entries = |last: Option<u64>| last.map_or(0, |last| last + 1);
+        let longest_silence = self.raft.config().election_timeout_max;
         let follower = |(id, matched): (&NodeId, &Option<types::LogId>)| {
             let matched = matched.map(|id| id.index);
-            Follower { node: *id, matched, lag: entries(last).saturating_sub(entries(matched)) }
+            let silent_ms = self.links.silence(*id).filter(|&silence| silence > longest_silence);
+            Follower { node: *id, matched, lag: entries(last).saturating_sub(entries(matched)), silent_ms }
         };
         let followers = metrics.replication.iter().flatten().filter(|(id, _)| **id != identity.node).map(follower);
+        // Who leads and hears from no majority leads nobody, though it does not resign.
+        let voters = metrics.membership_config.voter_ids().count();
+        let silence = metrics.millis_since_quorum_ack.filter(|_| metrics.state == ServerState::Leader && voters > 1);
+        let silence = silence.filter(|&silence| silence > longest_silence);
+        let unheard = silence.map(|silence| {
+            let seconds = silence / 1000;
+            format!("no majority of the members has answered for {seconds} s: nothing is granted until it does")
+        });
         Status {
             node: identity.node,
             cluster: identity.cluster,
             term: metrics.current_term,
-            leader: metrics.current_leader,
+            leader: metrics.current_leader.filter(|_| unheard.is_none()),
             last_log: last,
             committed: self.log.committed().map(|id| id.index),
             applied: metrics.last_applied.map(|id| id.index),
@@ -378,7 +389,7 @@ impl Inner {
             purged: metrics.purged.map(|id| id.index),
             followers: followers.collect(),
             syncs: self.times.read(),
-            trouble: self.trouble.borrow().clone(),
+            trouble: self.trouble.borrow().clone().or(unheard),
         }
     }
 }

@@ -17,7 +17,7 @@ pub struct Status {
     pub cluster: Option<RandomId>,
     /// The term it is in.
     pub term: u64,
-    /// Who leads, if that is known.
+    /// Who leads, if that is known. Nobody, if it is this node and it hears from no majority.
     pub leader: Option<NodeId>,
     /// The last entry of its log.
     pub last_log: Option<u64>,
@@ -48,6 +48,8 @@ pub struct Follower {
     pub matched: Option<u64>,
     /// How many entries it lacks.
     pub lag: u64,
+    /// For how many milliseconds it has not answered, if that is too long.
+    pub silent_ms: Option<u64>,
 }
 
 /// A write that takes longer is reported: a node that waits so long for its disk soon leads no more.

@@ -43,7 +43,9 @@ function replica(status, member) {
   if (isLeader) badges.push(leads());
   if (!member.votes) badges.push(el("span", { class: "badge plain" }, "learns"));
   let lag = null;
-  if (member.lag !== undefined && !isLeader) {
+  if (member.silent_ms !== undefined) {
+    badges.push(el("span", { class: "badge bad" }, `no answer for ${span(member.silent_ms)}`));
+  } else if (member.lag !== undefined && !isLeader) {
     const behind = member.lag === 0 ? "up to date" : `${count(member.lag, "entry", "entries")} behind`;
     lag = el("span", { class: member.lag > 1000 ? "bad" : "muted" }, behind);
   }

@@ -196,7 +196,12 @@ pub(crate) fn status(arguments: &Status, terminal: &mut Terminal) -> Result<Exit
             None if member.votes => String::new(),
             None => "  learns, does not vote yet".into(),
         };
+        let silent = member.silent_ms.map_or(String::new(), |silent| format!("  no answer for {} s", silent / 1000));
+        let how = how + &silent;
         text.push_str(&format!("  node {}  {}{how}\n", member.node, member.address));
+    }
+    if let Some(trouble) = &status.trouble {
+        text.push_str(&format!("{trouble}\n"));
     }
     terminal.print(&text)?;
     Ok(ExitCode::SUCCESS)

@@ -122,6 +122,11 @@ pub struct Arguments {
           allow_negative_numbers = true, value_parser = parse::delay_bound)]
     pub delay_bound: u64,
 
+    /// Clocks drift: a timer may run out this many ticks too early or too late, where there is a bound on delays
+    #[arg(long, help_heading = "Faults and time", value_name = "TICKS", default_value_t = 0,
+          allow_negative_numbers = true, value_parser = parse::drift_ticks)]
+    pub drift: u64,
+
     /// Up to this many timers run out, in all; by default 1 where delays have no bound, else any number
     #[arg(long, help_heading = "Faults and time", value_name = "T", allow_negative_numbers = true,
           value_parser = parse::timeouts)]
@@ -186,6 +191,7 @@ impl Arguments {
                 self.delay_bound != 1 && timed && is_timeless,
                 "--delay-bound changes nothing where everybody is told of crashes and nothing waits for a deadline",
             ),
+            (self.drift > 0 && (!timed || is_timeless), "--drift changes nothing where nothing waits for a deadline"),
             (self.recovery && self.order.is_some(), "--order changes nothing with --recovery: sessions keep the order"),
             (
                 self.recovery && self.detector.is_some(),
@@ -217,6 +223,7 @@ impl Arguments {
             order: self.order,
             timing: self.timing,
             delay_bound: self.delay_bound,
+            drift: self.drift,
             detector: self.detector,
             recovery: self.recovery.then_some(self.election),
             bounds: Bounds {
