@@ -80,7 +80,8 @@ fn with_fences_checked_at_the_resource_it_stays_in_order_although_two_are_inside
 }
 
 /// Majority voting has too many states among three, and between two nobody enters without the other's vote. So it is
-/// explored among three as far as to the run that breaks it; what holds where no timer runs out, `./soak explore` shows.
+/// explored among three as far as to the run that breaks it; what holds where no timer runs out is shown by
+/// `./soak explore`.
 #[test]
 fn who_votes_by_majority_loses_an_update_without_a_seal() {
     let findings = explore("majority", &exploration(3, SUSPICION, false, &[Goal::NoLostUpdate]));

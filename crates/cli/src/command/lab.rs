@@ -41,7 +41,8 @@ async fn serve(listen: SocketAddr, terminal: &mut Terminal) -> Result<(), Failur
     if terminal.is_json() {
         terminal.print(&format!("{}\n", json!({ "address": address.to_string() })))?;
     } else {
-        terminal.print(&format!("the laboratory is at http://{address}/ (Ctrl-C ends it)\n"))?;
+        let whose = if address.ip().is_unspecified() { "; others put this machine's address in its place" } else { "" };
+        terminal.print(&format!("the laboratory is at http://{address}/{whose} (Ctrl-C ends it)\n"))?;
     }
     tokio::select! {
         served = page::serve(listener, limits) => Ok(served?),

@@ -170,13 +170,8 @@ impl Scenario {
             .map_err(|error| ScenarioError::of_header(error.to_string()))?;
         let said = self.rules(entry);
         let with_resource = self.has_resource();
-        let company = Company {
-            group: group.clone(),
-            create,
-            timed: said.delay_bound.is_some(),
-            drift: header.drift.unwrap_or(0),
-            with_resource,
-        };
+        let (timed, drift) = (said.delay_bound.is_some(), header.drift.unwrap_or(0));
+        let company = Company { group: group.clone(), create, timed, drift, with_resource };
         let restarts = header.restarts.unwrap_or(said.bounds.restarts);
         let rules = Rules { bounds: Bounds { restarts, ..UNBOUNDED }, ..said.clone() };
         let (stage, records) = Stage::<P, A>::new(company, rules);

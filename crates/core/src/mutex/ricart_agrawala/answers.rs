@@ -134,7 +134,7 @@ impl RicartAgrawala {
         let is_dead = |_: &Id, asked: &mut u32| *asked > REPETITIONS;
         for (id, _) in answers.unanswered.extract_if(.., is_dead) {
             missing.remove(id);
-            self.deferred.remove(&id);
+            self.deferred.remove(id);
             self.suspected.insert(id);
         }
         let again: IdSet = missing.iter().filter(|id| answers.insists || answers.unanswered.contains_key(id)).collect();

@@ -30,9 +30,7 @@
 //! comes back goes on with numbers larger than any it has used.
 
 mod answers;
-
-use alloc::collections::BTreeMap;
-use alloc::vec::Vec;
+mod line;
 
 use serde::{Deserialize, Serialize};
 
@@ -43,6 +41,7 @@ use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process};
 use crate::setting::Setting;
 use answers::Answers;
+use line::Line;
 
 /// A process of Ricart and Agrawala's algorithm.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -55,8 +54,8 @@ pub struct RicartAgrawala {
     later_first: bool,
     clock: LamportClock,
     phase: Phase,
-    /// Who is owed a reply when we have left, and the number of its request.
-    deferred: BTreeMap<Id, Number>,
+    /// Who is owed a reply when we have left.
+    deferred: Line,
     /// Who is taken to have granted everything.
     suspected: IdSet,
     /// What is known of requests and answers, where every request is answered at once.
@@ -197,7 +196,7 @@ impl Mutex for RicartAgrawala {
             later_first: setting.group.options.choice("first") == "later",
             clock: LamportClock::default(),
             phase: Phase::Released,
-            deferred: BTreeMap::new(),
+            deferred: Line::default(),
             suspected: IdSet::new(),
             answers: Answers::new(setting),
         }
@@ -267,13 +266,11 @@ impl RicartAgrawala {
         let Phase::Held { .. } = self.phase else { return effects.misused(NOT_INSIDE) };
         self.phase = Phase::Released;
         effects.output(Output::Exited);
-        let deferred = core::mem::take(&mut self.deferred).into_iter();
-        let mut line: Vec<Timestamp> = deferred.map(|(id, number)| Timestamp::new(number, id)).collect();
-        // Who enters next hears it first.
-        line.sort_unstable();
-        for Timestamp { id, .. } in line {
+        let line = self.deferred.take();
+        for &Timestamp { id, .. } in &line {
             effects.send(id, self.reply(id));
         }
+        self.deferred.reuse(line);
     }
 
     fn on_request(&mut self, from: Id, number: Number, effects: &mut Effects<Self>) {
@@ -288,7 +285,7 @@ impl RicartAgrawala {
         };
         if !ahead {
             effects.send(from, self.reply(from));
-        } else if self.deferred.insert(from, number).is_some() && self.answers.is_none() {
+        } else if !self.deferred.insert(Timestamp::new(number, from)) && self.answers.is_none() {
             effects.unexpected(from, "a second request before the first was answered");
         } else {
             self.deny(from, number, effects);
@@ -324,7 +321,7 @@ impl RicartAgrawala {
     /// It has crashed: it lets everybody go first, and wants nothing any more.
     fn suspect(&mut self, id: Id, effects: &mut Effects<Self>) {
         self.suspected.insert(id);
-        self.deferred.remove(&id);
+        self.deferred.remove(id);
         if let Phase::Wanted { missing, .. } = &mut self.phase
             && missing.remove(id)
         {

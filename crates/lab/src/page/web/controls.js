@@ -51,7 +51,8 @@ export function makeControls(form, catalogue, fields, state, changed) {
     folded.querySelector("summary").replaceChildren(el("strong", {}, entry.name), " ",
       el("span", { class: "muted" }, "choose something else"));
     const summary = entry.summary.charAt(0).toUpperCase() + entry.summary.slice(1);
-    about.textContent = `${summary}. Assumes ${entry.assumes.join(", ") || "nothing"}.`;
+    const assumes = `Assumes ${entry.assumes.join(", ") || "nothing"}`;
+    about.textContent = `${summary}. ${assumes}${entry.recovery ? `; with recovery: ${entry.recovery}` : ""}.`;
     options.replaceChildren(...entry.options.map((option) => {
       const input = option.values.length
         ? el("select", {}, option.values.map((value) => el("option", {}, value)))
