@@ -138,6 +138,7 @@ async fn only_the_leader_takes_commands_and_confirms_and_only_with_a_majority() 
 async fn members_ask_each_other() {
     let cluster = Cluster::three().await;
     let (leader, follower) = (cluster.leader().await, cluster.follower().await);
+    until("the follower knows the members", || cluster.replica(follower).members().len() == 3).await;
     let answer = cluster.replica(follower).ask(leader, Bytes::from_static(b"hello")).await;
     assert_eq!(answer, Ok(format!("{follower} said hello").into()));
     let unknown = cluster.replica(follower).ask(9, Bytes::new()).await;
