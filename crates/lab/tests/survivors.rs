@@ -222,6 +222,16 @@ fn clocks_further_apart_than_an_era_break_fences_that_grow_over_one_crash() {
     assert!(apart.outcome.violated(Property::Fencing) && !apart.promised.contains(&Property::Fencing));
 }
 
+/// The run of docs/recovery.md: the second who dies has entered in an era that nobody else who lives has heard of.
+#[test]
+fn over_two_crashes_fences_of_majority_voting_do_not_always_grow() {
+    let delay = Delay::Uniform(DELTA / 10, DELTA);
+    let calm = Experiment { n: 7, seed: 491, delay, recovery: Some(Recovering::default()), ..Experiment::default() };
+    let majority = mutexes().find(|entry| entry.name == "majority").unwrap();
+    let (report, _) = run(majority, &calm.shaken(Shaking::Crashes, 2));
+    assert!(report.outcome.violated(Property::Fencing) && !report.promised.contains(&Property::Fencing));
+}
+
 #[test]
 fn whatever_the_network_loses_arrives_at_last() {
     for entry in mutexes() {
