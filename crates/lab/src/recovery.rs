@@ -1,6 +1,6 @@
 //! What is run of an algorithm: itself, as its paper says, or what stands around it to recover from crashes.
 
-use quorate_core::catalog::Visitor;
+use quorate_core::catalog::{Entry, Family, Visitor};
 use quorate_core::detector::Detector;
 use quorate_core::election::{Chosen, Election};
 use quorate_core::mutex::Mutex;
@@ -9,6 +9,18 @@ use quorate_core::stack::Elected;
 use crate::subject::Subject;
 
 pub use quorate_core::election::Kind as Beside;
+
+/// Whether there is an election beside an algorithm that needs to know how long messages take.
+pub fn elects_in_time(entry: &Entry, beside: Option<Beside>) -> bool {
+    let elects = entry.family == Family::Mutex && entry.recovery.is_some_and(|recovery| recovery.elects);
+    elects && beside.is_some_and(|beside| beside.entry().assumptions.synchronous)
+}
+
+/// Whether time means nothing to an algorithm that recovers: where everybody is told the truth of crashes, only what
+/// needs time itself has any use for it.
+pub fn is_timeless(entry: &Entry, beside: Option<Beside>) -> bool {
+    beside.is_some() && !entry.assumptions.synchronous && !elects_in_time(entry, beside)
+}
 
 /// Runs processes, whatever they are made of.
 pub trait Runner {

@@ -331,7 +331,7 @@ impl Exploration {
 
     fn broken_assumptions(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
         let mut broken = rules.broken_assumptions(entry);
-        if self.elects_in_time(entry) && rules.delay_bound.is_none() {
+        if recovery::elects_in_time(entry, self.recovery) && rules.delay_bound.is_none() {
             broken.push("delays have no bound, which the election beside it needs".into());
         }
         if self.drift > 0 && rules.delay_bound.is_some() && entry.assumptions.synchronous {
@@ -394,17 +394,10 @@ impl Exploration {
         self.timing.unwrap_or(assumed)
     }
 
-    /// Whether there is an election beside the algorithm that needs to know how long messages take.
-    fn elects_in_time(&self, entry: &Entry) -> bool {
-        let elects = entry.family == Family::Mutex && entry.recovery.is_some_and(|recovery| recovery.elects);
-        elects && self.recovery.is_some_and(|beside| beside.entry().assumptions.synchronous)
-    }
-
     fn rules(&self, entry: &Entry, goals: &[Goal]) -> Rules {
         let default_order = if entry.assumptions.fifo { Order::Fifo } else { Order::Any };
         let recovers = self.recovery.is_some();
-        // Where everybody is told the truth of crashes, only an election that needs time has any use for it.
-        let is_timeless = recovers && !entry.assumptions.synchronous && !self.elects_in_time(entry);
+        let is_timeless = recovery::is_timeless(entry, self.recovery);
         let is_timed = self.timing(entry) == Timing::Synchronous && !is_timeless;
         let timeouts = self.bounds.timeouts.or(if is_timed { None } else { Some(DEFAULT_TIMEOUTS) });
         Rules {

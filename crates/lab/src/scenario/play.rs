@@ -209,9 +209,7 @@ impl Scenario {
         let default_order = if entry.assumptions.fifo { Order::Fifo } else { Order::Any };
         let timed = header.timing_of(entry) == Timing::Synchronous;
         let recovers = header.recovery.is_some();
-        let is_timeless = header
-            .recovery
-            .is_some_and(|beside| !entry.assumptions.synchronous && !beside.entry().assumptions.synchronous);
+        let is_timeless = recovery::is_timeless(entry, header.recovery);
         Rules {
             order: if recovers { Order::Fifo } else { header.order.unwrap_or(default_order) },
             delay_bound: (timed && !is_timeless).then_some(header.delay_bound.unwrap_or(1)),

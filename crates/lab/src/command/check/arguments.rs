@@ -11,7 +11,7 @@ use crate::command::{parse, view};
 use crate::explore::Exploration;
 use crate::explore::goal::Goal;
 use crate::network::Order;
-use crate::recovery::Beside;
+use crate::recovery::{Beside, is_timeless};
 use crate::stage::Bounds;
 use crate::stage::wish::Times;
 
@@ -181,8 +181,7 @@ impl Arguments {
         let assumed = if entry.assumptions.synchronous { Timing::Synchronous } else { Timing::Asynchronous };
         let timed = self.timing.unwrap_or(assumed) == Timing::Synchronous;
         let elects = entry.family == Family::Mutex && entry.recovery.is_some_and(|recovery| recovery.elects);
-        let election_needs_time = elects && self.election.entry().assumptions.synchronous;
-        let is_timeless = self.recovery && !entry.assumptions.synchronous && !election_needs_time;
+        let is_timeless = is_timeless(&entry, self.recovery.then_some(self.election));
         let without_effect = [
             (self.unstamped_pokes && self.pokes == 0, "--unstamped-pokes changes nothing without --pokes"),
             (self.sealed && self.writes == 0, "--sealed changes nothing without --writes"),
