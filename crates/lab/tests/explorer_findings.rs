@@ -131,3 +131,52 @@ fn news_of_a_return_does_not_come_after_news_of_the_next_crash() {
     let news: Vec<_> = stage.letters().iter().map(|(_, letter)| letter.content.clone()).collect();
     assert!(!news.contains(&Content::Notice(Notice::Trust(Id::new(2)))), "{news:?}");
 }
+
+/// Each later life of the first process enters at once, with a fence larger than the one that was saved; `SAVES_FIRST`
+/// says whether it saves its own before it enters, or after that.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Hasty<const SAVES_FIRST: bool>(Id);
+
+impl<const SAVES_FIRST: bool> Mutex for Hasty<SAVES_FIRST> {
+    const ENTRY: Entry = Entry::new("hasty", Family::Mutex);
+    fn new(setting: &Setting) -> Self {
+        Hasty(setting.me)
+    }
+}
+
+impl<const SAVES_FIRST: bool> Process for Hasty<SAVES_FIRST> {
+    type Message = Hello;
+    type Input = Input;
+    type Output = Output;
+    type Timer = Infallible;
+    type Stable = Number;
+    fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+        if let Event::Start { incarnation, saved } = event
+            && incarnation > 1
+            && self.0 == Id::new(1)
+        {
+            let number = saved.unwrap_or_default().next();
+            if SAVES_FIRST {
+                effects.save(number);
+            }
+            effects.output(Output::Entered { fence: Fence::counted(Epoch::FIRST, number) });
+            if !SAVES_FIRST {
+                effects.save(number);
+            }
+        }
+    }
+}
+
+/// A crash may fall between two effects of the first step of a new life, as of any other.
+#[test]
+fn the_first_step_of_a_new_life_may_be_cut_short() {
+    let bounds = Bounds { crashes: 2, restarts: 2, ..Bounds::default() };
+    let exploration = Exploration { n: 2, bounds, goals: Some(vec![Goal::Fencing]), ..Exploration::default() };
+    let right = exploration.run_mutex::<Hasty<true>>(&mut |_| {}).unwrap();
+    assert!(right.complete && right.holds(Goal::Fencing));
+    let wrong = exploration.run_mutex::<Hasty<false>>(&mut |_| {}).unwrap();
+    let counterexample =
+        wrong.counterexample(Goal::Fencing).expect("the fence of a life that saved nothing comes again");
+    let steps = ["p1 crashes", "p1 comes back, and crashes after 1", "p1 comes back"];
+    assert_eq!(counterexample.steps, steps);
+}

@@ -7,6 +7,7 @@ use quorate_core::id::Id;
 use quorate_core::mutex::Central;
 use quorate_core::setting::Timing;
 use quorate_core::stack::Elected;
+use quorate_core::trace::What;
 use quorate_lab::explore::goal::Goal;
 use quorate_lab::explore::{Exploration, Findings, Verdict};
 use quorate_lab::recovery::Beside;
@@ -228,6 +229,13 @@ p2 gets request from p1
     let played = half.parse::<Scenario>().unwrap().play().unwrap();
     let kinds: Vec<_> = played.records.iter().map(|record| format!("{:?}", record.what)).collect();
     assert_eq!(kinds.iter().filter(|what| what.starts_with("Sent")).count(), 2, "{kinds:?}");
+    // That of who takes a living one for dead is a step like others: p3 would have told both that it leads.
+    let suspicion =
+        "# Half a suspicion\n\nalgorithm central\nn 3\nrecovery bully\n\np3 suspects p1, and crashes after 1\n";
+    let played = suspicion.parse::<Scenario>().unwrap().play().unwrap();
+    let did: Vec<_> = played.records.iter().map(|record| record.what.clone()).collect();
+    let said = did.iter().filter(|what| matches!(what, What::Sent { .. })).count();
+    assert!(said == 1 && did.contains(&What::Crashed), "{did:?}");
     let too_late = half.replace("after 1", "after 2");
     let error = too_late.parse::<Scenario>().unwrap().play().unwrap_err();
     assert!(error.to_string().contains("does not have more than 2 effects"), "{error}");

@@ -23,6 +23,10 @@ pub(super) enum Act {
     MoveCutShort(usize, usize, usize),
     /// The letter at this place arrives, and who gets it crashes when so many effects have been carried out.
     DeliverCutShort(usize, usize),
+    /// The same, and the letter stays.
+    DeliverAndKeepCutShort(usize, usize),
+    /// The first host suspects the second, which lives, and crashes when so many effects have been carried out.
+    SuspectCutShort(usize, usize, usize),
     /// Time passes.
     Tick,
 }
@@ -43,6 +47,8 @@ impl Act {
             Act::Suspect(host, of) => pack(6, host, of),
             Act::MoveCutShort(host, place, effects) => pack(7, effects << HOST_BITS | host, place),
             Act::DeliverCutShort(place, effects) => pack(8, effects, place),
+            Act::DeliverAndKeepCutShort(place, effects) => pack(9, effects, place),
+            Act::SuspectCutShort(host, of, effects) => pack(10, effects << HOST_BITS | host, of),
         }
     }
 }
@@ -59,6 +65,8 @@ impl Action {
             6 => Act::Suspect(a, b),
             7 => Act::MoveCutShort(a & ((1 << HOST_BITS) - 1), b, a >> HOST_BITS),
             8 => Act::DeliverCutShort(b, a),
+            9 => Act::DeliverAndKeepCutShort(b, a),
+            10 => Act::SuspectCutShort(a & ((1 << HOST_BITS) - 1), b, a >> HOST_BITS),
             _ => Act::Tick,
         }
     }

@@ -38,16 +38,16 @@ impl Tables {
                 }
             }
         }
+        if budget.allows(Cost::Suspicion) {
+            let pairs = (0..self.n).flat_map(|host| (0..self.n).map(move |of| (host, of)));
+            let may = pairs.filter(|&(host, of)| host != of && self.may_suspect(state, host, of));
+            actions.extend(may.map(|(host, of)| Act::Suspect(host, of)));
+        }
         if budget.allows(Cost::Crash) {
             self.cut_short_of(state, actions)?;
         }
         if self.rules.causal && budget.allows(Cost::Poke) {
             self.pokes_of(state, actions);
-        }
-        if budget.allows(Cost::Suspicion) {
-            let pairs = (0..self.n).flat_map(|host| (0..self.n).map(move |of| (host, of)));
-            let may = pairs.filter(|&(host, of)| host != of && self.may_suspect(state, host, of));
-            actions.extend(may.map(|(host, of)| Act::Suspect(host, of)));
         }
         if self.rules.delay_bound.is_some() && self.may_tick(state) {
             actions.push(Act::Tick);
@@ -61,29 +61,45 @@ impl Tables {
             match actions[at] {
                 Act::Move(host, place) => {
                     let step = self.host_facts[state[host] as usize].moves[place];
-                    if !matches!(step.cost, Cost::Crash | Cost::Restart) {
-                        let effects = self.step_table[self.step(state[host], step.event)? as usize].effects;
+                    if step.cost != Cost::Crash {
+                        let effects = self.effects(state[host], step.event)?;
                         actions.extend((1..effects).map(|some| Act::MoveCutShort(host, place, some)));
                     }
                 }
                 Act::Deliver(place) => {
-                    let facts = &self.letter_facts[state[self.letters_at() + place] as usize];
-                    let host = facts.to as usize;
-                    if self.is_alive(state, host) {
-                        let effects = self.step_table[self.step(state[host], facts.event)? as usize].effects;
-                        actions.extend((1..effects).map(|some| Act::DeliverCutShort(place, some)));
-                    }
+                    let effects = self.effects_of_arrival(state, place)?;
+                    actions.extend((1..effects).map(|some| Act::DeliverCutShort(place, some)));
                 }
-                Act::DeliverAndKeep(_)
-                | Act::Lose(_)
+                Act::DeliverAndKeep(place) => {
+                    let effects = self.effects_of_arrival(state, place)?;
+                    actions.extend((1..effects).map(|some| Act::DeliverAndKeepCutShort(place, some)));
+                }
+                Act::Suspect(host, of) => {
+                    let effects = self.effects(state[host], self.suspicion(host, of))?;
+                    actions.extend((1..effects).map(|some| Act::SuspectCutShort(host, of, some)));
+                }
+                Act::Lose(_)
                 | Act::Poke(..)
-                | Act::Suspect(..)
                 | Act::MoveCutShort(..)
                 | Act::DeliverCutShort(..)
+                | Act::DeliverAndKeepCutShort(..)
+                | Act::SuspectCutShort(..)
                 | Act::Tick => {}
             }
         }
         Ok(())
+    }
+
+    /// How many effects it has that the letter at this place arrives. At the dead nothing comes of it.
+    fn effects_of_arrival(&self, state: &[u32], place: usize) -> Result<usize, Need> {
+        let facts = &self.letter_facts[state[self.letters_at() + place] as usize];
+        let host = facts.to as usize;
+        if self.is_alive(state, host) { self.effects(state[host], facts.event) } else { Ok(0) }
+    }
+
+    /// How many effects an event has at a host.
+    fn effects(&self, host: u32, event: u32) -> Result<usize, Need> {
+        Ok(self.step_table[self.step(host, event)? as usize].effects)
     }
 
     /// Whether one may suspect another: both live, and nothing is to be told it of the other.

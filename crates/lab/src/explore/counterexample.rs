@@ -163,17 +163,24 @@ where
         match act {
             Act::Move(host, place) => self.move_of(host, place),
             Act::MoveCutShort(host, place, effects) => Choice::CutShort(Box::new(self.move_of(host, place)), effects),
-            Act::DeliverCutShort(place, effects) => {
-                let delivery = Choice::Deliver { place: self.place(place), keep: false };
-                Choice::CutShort(Box::new(delivery), effects)
+            Act::DeliverCutShort(place, effects) => Choice::CutShort(Box::new(self.delivery(place, false)), effects),
+            Act::DeliverAndKeepCutShort(place, effects) => {
+                Choice::CutShort(Box::new(self.delivery(place, true)), effects)
+            }
+            Act::SuspectCutShort(host, of, effects) => {
+                Choice::CutShort(Box::new(Choice::Suspect(Id::at(host), Id::at(of))), effects)
             }
             Act::Suspect(host, of) => Choice::Suspect(Id::at(host), Id::at(of)),
-            Act::Deliver(place) => Choice::Deliver { place: self.place(place), keep: false },
-            Act::DeliverAndKeep(place) => Choice::Deliver { place: self.place(place), keep: true },
+            Act::Deliver(place) => self.delivery(place, false),
+            Act::DeliverAndKeep(place) => self.delivery(place, true),
             Act::Lose(place) => Choice::Lose(self.place(place)),
             Act::Poke(from, to) => Choice::Poke(Id::at(from), Id::at(to)),
             Act::Tick => Choice::Tick,
         }
+    }
+
+    fn delivery(&self, place: usize, keep: bool) -> Choice<P> {
+        Choice::Deliver { place: self.place(place), keep }
     }
 
     fn move_of(&self, host: usize, place: usize) -> Choice<P> {

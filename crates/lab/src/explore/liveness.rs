@@ -175,7 +175,9 @@ fn duty_of(machine: &Tables, state: &[u32], act: Act) -> Option<Duty> {
         | Act::Poke(..)
         | Act::Suspect(..)
         | Act::MoveCutShort(..)
-        | Act::DeliverCutShort(..) => None,
+        | Act::DeliverCutShort(..)
+        | Act::DeliverAndKeepCutShort(..)
+        | Act::SuspectCutShort(..) => None,
     }
 }
 

@@ -29,10 +29,24 @@ impl Tables {
         change.whole = Some(next);
     }
 
-    /// One host suspects another, which lives: the session between them ends, and another one is to begin.
-    pub(super) fn suspect(&self, state: &[u32], host: usize, of: usize, change: &mut Change) -> Result<(), Need> {
-        let (suspected, back) = self.news[of * self.n + host];
-        self.befall(state, host, self.letter_facts[suspected as usize].event, 0, change)?;
+    /// What befalls a host that suspects another.
+    pub(super) fn suspicion(&self, host: usize, of: usize) -> u32 {
+        let (suspected, _) = self.news[of * self.n + host];
+        self.letter_facts[suspected as usize].event
+    }
+
+    /// One host suspects another, which lives: the session between them ends, and another one is to begin. `event` is
+    /// what befalls the one who suspects.
+    pub(super) fn suspect(
+        &self,
+        state: &[u32],
+        host: usize,
+        of: usize,
+        event: u32,
+        change: &mut Change,
+    ) -> Result<(), Need> {
+        let (_, back) = self.news[of * self.n + host];
+        self.befall(state, host, event, 0, change)?;
         change.added.retain(|&letter| self.letter_facts[letter as usize].to as usize != of);
         let mut next = self.built(state, change);
         self.drop_letters(&mut next, |facts| {

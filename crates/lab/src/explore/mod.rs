@@ -13,8 +13,8 @@
 //! | [`counterexample`] | a run that breaks a goal, replayed on plain processes |
 //!
 //! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`]. A crash falls between two
-//! steps, or between any two effects of one: what a step sends and saves, it may send and save in part. Only the first
-//! step of a new life, and that of who takes a living one for dead, are not cut short.
+//! steps, or between any two effects of one, the first step of a new life included: what a step sends and saves, it may
+//! send and save in part.
 
 mod action;
 mod acts;

@@ -91,6 +91,8 @@ impl Tables {
                 | Act::Suspect(..)
                 | Act::MoveCutShort(..)
                 | Act::DeliverCutShort(..)
+                | Act::DeliverAndKeepCutShort(..)
+                | Act::SuspectCutShort(..)
                 | Act::Tick => {}
             }
         }
@@ -144,6 +146,9 @@ impl Tables {
                 let step = self.host_facts[state[host] as usize].moves[place];
                 change.budget = self.budget(state).after(step.cost).after(Cost::Crash).word();
                 self.befall(state, host, self.cut_short(step.event, effects)?, 0, change)?;
+                if step.cost == Cost::Restart {
+                    self.restarted(state, host, change);
+                }
                 self.crashed(state, host, change);
             }
             Act::Deliver(place) => {
@@ -154,15 +159,23 @@ impl Tables {
             Act::DeliverCutShort(place, effects) => {
                 change.removed = Some(place);
                 change.budget = self.budget(state).after(Cost::Crash).word();
-                let letter = &self.letter_facts[state[self.letters_at() + place] as usize];
-                let (to, event) = (letter.to as usize, self.cut_short(letter.event, effects)?);
-                self.befall(state, to, event, letter.past, change)?;
+                let to = self.deliver_in_part(state, place, effects, change)?;
                 self.void_before(state, place, change);
+                self.crashed(state, to, change);
+            }
+            Act::DeliverAndKeepCutShort(place, effects) => {
+                change.budget = self.budget(state).after(Cost::Duplicate).after(Cost::Crash).word();
+                let to = self.deliver_in_part(state, place, effects, change)?;
                 self.crashed(state, to, change);
             }
             Act::Suspect(host, of) => {
                 change.budget = self.budget(state).after(Cost::Suspicion).word();
-                self.suspect(state, host, of, change)?;
+                self.suspect(state, host, of, self.suspicion(host, of), change)?;
+            }
+            Act::SuspectCutShort(host, of, effects) => {
+                change.budget = self.budget(state).after(Cost::Suspicion).after(Cost::Crash).word();
+                self.suspect(state, host, of, self.cut_short(self.suspicion(host, of), effects)?, change)?;
+                self.crashed(state, host, change);
             }
             Act::DeliverAndKeep(place) => {
                 change.budget = self.budget(state).after(Cost::Duplicate).word();
@@ -193,6 +206,14 @@ impl Tables {
             return Ok(());
         }
         self.befall(state, to, letter.event, letter.past, change)
+    }
+
+    /// The letter of this place arrives, and who gets it carries out so many effects; says who.
+    fn deliver_in_part(&self, state: &[u32], place: usize, effects: usize, change: &mut Change) -> Result<usize, Need> {
+        let letter = &self.letter_facts[state[self.letters_at() + place] as usize];
+        let (to, event) = (letter.to as usize, self.cut_short(letter.event, effects)?);
+        self.befall(state, to, event, letter.past, change)?;
+        Ok(to)
     }
 
     #[inline]

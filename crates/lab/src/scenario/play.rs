@@ -205,7 +205,8 @@ impl Scenario {
     /// What happens in the script, as rules that allow just that.
     fn rules(&self, entry: &Entry) -> Rules {
         let header = &self.header;
-        let count = |is: fn(&Step) -> bool| self.script.iter().filter(|written| is(&written.step)).count() as u32;
+        let steps = || self.script.iter().flat_map(|written| written.step.with_what_is_cut_short());
+        let count = |is: fn(&Step) -> bool| steps().filter(|step| is(step)).count() as u32;
         let default_order = if entry.assumptions.fifo { Order::Fifo } else { Order::Any };
         let timed = header.timing_of(entry) == Timing::Synchronous;
         let recovers = header.recovery.is_some();

@@ -88,9 +88,13 @@ impl Step {
             let effects = effects.trim().parse().ok().filter(|&effects| effects > 0);
             let effects = effects.ok_or_else(|| format!("`{text}`: say after how many of its effects, as in 2"))?;
             return match Step::parse(step)? {
-                step @ (Step::Wish(..) | Step::Get { again: false, .. } | Step::Told { .. } | Step::TimeOut(..)) => {
-                    Ok(Step::CutShort(Box::new(step), effects))
-                }
+                step @ (Step::Wish(..)
+                | Step::Get { .. }
+                | Step::Hear(..)
+                | Step::Told { .. }
+                | Step::TimeOut(..)
+                | Step::ComeBack(_)
+                | Step::Suspect(..)) => Ok(Step::CutShort(Box::new(step), effects)),
                 _ => Err(format!("`{text}`: only what one process does can be cut short by its crash")),
             };
         }
@@ -145,6 +149,15 @@ impl Step {
             _ if again => Err(format!("`{text}, and will again`: only a message that somebody gets can come again")),
             _ => Ok(step),
         }
+    }
+
+    /// The step, and what it cuts short, if it does.
+    pub fn with_what_is_cut_short(&self) -> impl Iterator<Item = &Step> {
+        let cut = match self {
+            Step::CutShort(step, _) => Some(&**step),
+            _ => None,
+        };
+        [self].into_iter().chain(cut)
     }
 
     /// Whom it names.
@@ -248,7 +261,11 @@ mod tests {
             "p1 suspects p2",
             "p1 asks, and crashes after 2",
             "p2 gets request(1) #2 from p1, and crashes after 1",
+            "p2 gets request(1) #2 from p1, and will again, and crashes after 1",
+            "p2 hears from p1, and crashes after 1",
             "p2 is told that p1 has crashed, and crashes after 3",
+            "p1 comes back, and crashes after 1",
+            "p1 suspects p2, and crashes after 2",
             "time passes",
             "deliver all",
         ] {

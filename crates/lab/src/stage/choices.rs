@@ -1,7 +1,7 @@
 //! What may happen next on a stage.
 
 use quorate_core::id::Id;
-use quorate_core::process::Process;
+use quorate_core::process::{Notice, Process};
 use quorate_core::trace::Recorded;
 
 use super::host::{Happening, Host};
@@ -29,10 +29,6 @@ where
         }
         for place in (0..self.letters.len()).filter(|&place| self.is_next(place)) {
             choices.push(Choice::Deliver { place, keep: false });
-        }
-        if self.left.crashes > 0 {
-            let cut: Vec<_> = choices.iter().flat_map(|choice| self.cut_short(choice)).collect();
-            choices.extend(cut);
         }
         for (id, host) in Id::all(self.n()).zip(&self.hosts) {
             if host.is_alive() && self.left.crashes > 0 {
@@ -63,6 +59,10 @@ where
         if self.may_tick() {
             choices.push(Choice::Tick);
         }
+        if self.left.crashes > 0 {
+            let cut: Vec<_> = choices.iter().flat_map(|choice| self.cut_short(choice)).collect();
+            choices.extend(cut);
+        }
         choices
     }
 
@@ -72,16 +72,14 @@ where
             Choice::Wish(id, wish) => (*id, Happening::Wish(*wish)),
             Choice::Timeout(id, timer) => (*id, Happening::Timeout(timer.clone())),
             Choice::Deliver { place, .. } => (self.letters[*place].1.to, self.letters[*place].1.arrival()),
-            Choice::Lose(_)
-            | Choice::Poke(..)
-            | Choice::Crash(_)
-            | Choice::Restart(_)
-            | Choice::Suspect(..)
-            | Choice::CutShort(..)
-            | Choice::Tick => return Vec::new(),
+            Choice::Restart(id) => (*id, Happening::Restart),
+            Choice::Suspect(id, of) => (*id, Happening::Notice(Notice::Suspect(*of))),
+            Choice::Lose(_) | Choice::Poke(..) | Choice::Crash(_) | Choice::CutShort(..) | Choice::Tick => {
+                return Vec::new();
+            }
         };
         let mut host = self.hosts[id.index()].clone();
-        if !host.is_alive() {
+        if !host.is_alive() && !matches!(choice, Choice::Restart(_)) {
             return Vec::new();
         }
         let effects = host.befall(id, happening, &self.company).effects;

@@ -38,13 +38,14 @@ where
         self.drop_letters_to_the_gone(records);
     }
 
-    pub(super) fn restart(&mut self, id: Id, records: &mut Vec<Record>) {
+    /// A new life begins: with `first`, the restart, whole or cut short.
+    pub(super) fn restart(&mut self, id: Id, first: Happening<P>, records: &mut Vec<Record>) {
         if self.rules.sessions {
             self.tell_everybody(Notice::Trust(id), id);
             self.tell_of_the_dead(id);
-            return self.befall(id, Happening::Restart, records);
+            return self.befall(id, first, records);
         }
-        self.befall(id, Happening::Restart, records);
+        self.befall(id, first, records);
         // Who has not heard of the crash yet hears only of the return.
         self.letters.retain(|(_, letter)| letter.content != Content::Notice(Notice::Suspect(id)));
         if self.rules.detector {
@@ -54,13 +55,14 @@ where
         self.drop_letters_to_the_gone(records);
     }
 
-    /// The session between two ends although both live, and another one is to begin.
-    pub(super) fn suspect(&mut self, id: Id, of: Id, records: &mut Vec<Record>) {
+    /// The session between two ends although both live, and another one is to begin. `told` is what befalls the one who
+    /// suspects, whole or cut short.
+    pub(super) fn suspect(&mut self, id: Id, of: Id, told: Happening<P>, records: &mut Vec<Record>) {
         self.lose_letters(records, |letter| letter.from == of && letter.to == id && letter.is_message());
         self.letters.push((0, Letter::notice(of, id, Notice::Trust(of))));
         self.letters.push((0, Letter::notice(id, of, Notice::Suspect(id))));
         self.letters.push((0, Letter::notice(id, of, Notice::Trust(id))));
-        self.befall(id, Happening::Notice(Notice::Suspect(of)), records);
+        self.befall(id, told, records);
     }
 
     pub(super) fn tell_everybody(&mut self, notice: Notice, about: Id) {

@@ -279,11 +279,11 @@ where
             }
             Choice::Restart(id) => {
                 self.left.restarts -= 1;
-                self.restart(id, &mut records);
+                self.restart(id, Happening::Restart, &mut records);
             }
             Choice::Suspect(id, of) => {
                 self.left.suspicions -= 1;
-                self.suspect(id, of, &mut records);
+                self.suspect(id, of, Happening::Notice(Notice::Suspect(of)), &mut records);
             }
             Choice::CutShort(choice, effects) => {
                 self.left.crashes -= 1;
@@ -303,28 +303,37 @@ where
 
     /// A process carries out so many effects of something, and crashes.
     fn happen_in_part(&mut self, choice: Choice<P>, effects: usize, records: &mut Vec<Record>) {
-        let (id, happening) = match choice {
+        let cut = |happening| Happening::CutShort(Box::new(happening), effects);
+        let id = match choice {
             Choice::Wish(id, wish) => {
                 self.pay_for_wish(wish);
-                (id, Happening::Wish(wish))
+                self.befall(id, cut(Happening::Wish(wish)), records);
+                id
             }
             Choice::Timeout(id, timer) => {
                 self.left.timeouts = self.left.timeouts.map(|left| left - 1);
-                (id, Happening::Timeout(timer))
+                self.befall(id, cut(Happening::Timeout(timer)), records);
+                id
             }
-            Choice::Deliver { place, .. } => {
-                let Some(letter) = self.take_letter(place, false, records) else { return };
-                (letter.to, letter.arrival())
+            Choice::Deliver { place, keep } => {
+                let Some(letter) = self.take_letter(place, keep, records) else { return };
+                self.befall(letter.to, cut(letter.arrival()), records);
+                letter.to
             }
-            Choice::Lose(_)
-            | Choice::Poke(..)
-            | Choice::Crash(_)
-            | Choice::Restart(_)
-            | Choice::Suspect(..)
-            | Choice::CutShort(..)
-            | Choice::Tick => unreachable!("this is not cut short"),
+            Choice::Restart(id) => {
+                self.left.restarts -= 1;
+                self.restart(id, cut(Happening::Restart), records);
+                id
+            }
+            Choice::Suspect(id, of) => {
+                self.left.suspicions -= 1;
+                self.suspect(id, of, cut(Happening::Notice(Notice::Suspect(of))), records);
+                id
+            }
+            Choice::Lose(_) | Choice::Poke(..) | Choice::Crash(_) | Choice::CutShort(..) | Choice::Tick => {
+                unreachable!("this is not cut short")
+            }
         };
-        self.befall(id, Happening::CutShort(Box::new(happening), effects), records);
         self.tell_of_crash(id, records);
     }
 
