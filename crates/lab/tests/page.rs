@@ -50,6 +50,21 @@ fn get(address: SocketAddr, path: &str) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
+/// A run, with what was told before it was there.
+fn run_with_progress(address: SocketAddr, path: &str) -> (Value, Vec<Value>) {
+    let Answer { status, head, body } = get_with(address, &format!("/api/run?{path}"), "");
+    assert!(status == 200 && head.contains("content-type: text/event-stream"), "{path}: {head}{body}");
+    let mut told = events(&body);
+    let (name, run) = told.pop().unwrap();
+    assert_eq!(name, "run");
+    assert!(told.iter().all(|(name, _)| name == "progress"), "{told:?}");
+    (run, told.into_iter().map(|(_, value)| value).collect())
+}
+
+fn run(address: SocketAddr, path: &str) -> Value {
+    run_with_progress(address, path).0
+}
+
 fn refused(address: SocketAddr, path: &str) -> (u16, String) {
     let Answer { status, body, .. } = get_with(address, path, "");
     let value: Value = serde_json::from_str(&body).unwrap_or_else(|_| panic!("{path}: {status} {body}"));
@@ -110,9 +125,9 @@ fn the_catalogue_says_what_can_be_chosen_and_how_much() {
 #[test]
 fn a_run_is_drawn_judged_and_measured() {
     let address = laboratory(Limits::ALONE);
-    let path = "/api/run?algorithm=ricart-agrawala&n=3&workload=alone&entries=1";
-    let run = get(address, path);
-    assert_eq!(run, get(address, path), "the same address shows the same");
+    let path = "algorithm=ricart-agrawala&n=3&workload=alone&entries=1";
+    let (first, run) = (run(address, path), run(address, path));
+    assert_eq!(first, run, "the same address shows the same");
     assert_eq!(run["report"]["messages"], 4);
     let alone = run["published"].as_array().unwrap().iter().find(|row| row["measure"] == "messages, alone").unwrap();
     assert_eq!((&alone["published"], &alone["measured"]), (&Value::from(4.0), &Value::from(4.0)));
@@ -129,10 +144,10 @@ fn a_run_is_drawn_judged_and_measured() {
 fn what_is_done_to_a_run_changes_nothing_before_it() {
     let address = laboratory(Limits::ALONE);
     for world in ["delay=uniform:0.5..1.5&seed=7", "delay=exponential:1&loss=0.1&seed=8"] {
-        let path = format!("/api/run?algorithm=central&n=5&entries=30&recovery=1&{world}");
-        let before = get(address, &path);
+        let path = format!("algorithm=central&n=5&entries=30&recovery=1&{world}");
+        let before = run(address, &path);
         for done in ["crash=3@9.5", "crash=1@9.5&restart=1@30", "pause=2@9.5..20", "partition=4@9.5..20"] {
-            let after = get(address, &format!("{path}&{done}"));
+            let after = run(address, &format!("{path}&{done}"));
             let told = steps_before(&before, 9.5);
             assert!(told.len() > 10);
             assert_eq!(told, steps_before(&after, 9.5), "{world} {done}");
@@ -144,7 +159,7 @@ fn what_is_done_to_a_run_changes_nothing_before_it() {
 #[test]
 fn who_recovers_goes_on_after_a_crash() {
     let address = laboratory(Limits::ALONE);
-    let run = get(address, "/api/run?algorithm=suzuki-kasami&n=5&entries=20&recovery=1&crash=2@6.5");
+    let run = run(address, "algorithm=suzuki-kasami&n=5&entries=20&recovery=1&crash=2@6.5");
     let verdict = |name: &str| {
         let mut verdicts = run["verdicts"].as_array().unwrap().iter();
         verdicts.find(|one| one["property"] == name).unwrap()["verdict"].clone()
@@ -158,7 +173,7 @@ fn who_recovers_goes_on_after_a_crash() {
 fn a_process_is_shown_before_and_after_a_step() {
     let address = laboratory(Limits::ALONE);
     let path = "algorithm=ricart-agrawala&n=3&workload=alone&entries=1";
-    let run = get(address, &format!("/api/run?{path}"));
+    let run = run(address, path);
     let steps = run["picture"]["run"]["steps"].as_array().unwrap();
     let lines = run["picture"]["run"]["lines"].as_array().unwrap();
     let look = |step: usize| {
@@ -182,7 +197,7 @@ fn a_process_is_shown_before_and_after_a_step() {
 fn a_crash_leaves_nothing_of_a_process() {
     let address = laboratory(Limits::ALONE);
     let path = "algorithm=central&n=3&entries=6&recovery=1&crash=2@2.5";
-    let run = get(address, &format!("/api/run?{path}"));
+    let run = run(address, path);
     let steps = run["picture"]["run"]["steps"].as_array().unwrap();
     let crash = steps.iter().position(|step| step[3].to_string().contains("CRASHES")).unwrap();
     let record = &run["picture"]["records"][crash];
@@ -257,10 +272,18 @@ fn what_is_too_much_or_makes_no_sense_is_refused_in_words() {
 #[test]
 fn a_run_without_end_is_cut_off_and_says_so() {
     let limits = Limits { events: 2_000, ..Limits::CLASS };
-    let run = get(laboratory(limits), "/api/run?algorithm=token-ring&n=5&entries=1000000");
+    let run = run(laboratory(limits), "algorithm=token-ring&n=5&entries=1000000");
     let ending = run["ending"].as_str().unwrap();
     assert!(ending.ends_with("and cut off, as this laboratory goes up to 2000 events"), "{ending}");
     assert_eq!(run["report"]["ending"], "cut-off");
+}
+
+#[test]
+fn a_long_run_says_how_far_it_is() {
+    let (run, told) = run_with_progress(laboratory(Limits::ALONE), "algorithm=central&n=5&entries=20000");
+    assert_eq!(run["report"]["entries"], 20_000);
+    let first = told.first().expect("progress is told");
+    assert!(first["events"].as_u64().unwrap() > 0 && first["entries"].as_u64().unwrap() < 20_000, "{first}");
 }
 
 /// Names and labels come from algorithms here, but what an address says may come back in words.

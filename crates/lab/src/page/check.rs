@@ -1,25 +1,15 @@
-//! Every run, with progress while it goes on, as server-sent events: `progress`, and in the end `found` or `refused`.
+//! Every run, with progress while it goes on.
 
-use std::convert::Infallible;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-
-use axum::response::sse::{Event, KeepAlive, Sse};
-use axum::response::{IntoResponse, Response};
-use futures_util::stream;
 use serde_json::{Value, json};
-use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::Refusal;
-use super::limits::{Limits, Place, Places};
+use super::limits::Limits;
 use super::query::Words;
+use super::stream::Teller;
 use crate::claims::command_line;
 use crate::command::check::{self, Arguments};
 use crate::explore::{Exploration, Findings, Progress, Verdict};
 use crate::subject::{Named, Subject};
-
-/// Progress is told so often.
-const TOLD_EVERY: Duration = Duration::from_millis(200);
 
 /// What was asked.
 pub(super) struct Asked {
@@ -41,23 +31,15 @@ impl Asked {
         Ok(Asked { named, arguments, exploration })
     }
 
-    fn answer(&self, told: &UnboundedSender<Event>) {
-        let mut last: Option<Instant> = None;
+    /// What is found, told while it is looked for.
+    pub(super) fn answer(&self, teller: &mut Teller) -> Result<Value, Refusal> {
         let mut tell = |progress: Progress| {
-            // Whoever has left needs no answer.
-            progress.enough.set(told.is_closed());
-            if last.is_none_or(|last| last.elapsed() >= TOLD_EVERY) {
-                last = Some(Instant::now());
-                let Progress { states, depth, frontier, seconds, .. } = progress;
-                let told_of = json!({ "states": states, "depth": depth, "frontier": frontier, "seconds": seconds });
-                let _ = told.send(event("progress", &told_of));
-            }
+            progress.enough.set(teller.has_left());
+            let Progress { states, depth, frontier, seconds, .. } = progress;
+            teller.progress(|| json!({ "states": states, "depth": depth, "frontier": frontier, "seconds": seconds }));
         };
-        let last = match self.named.explore(&self.exploration, &mut tell) {
-            Ok(findings) => event("found", &self.found(&findings)),
-            Err(why) => event("refused", &json!({ "error": why.to_string() })),
-        };
-        let _ = told.send(last);
+        let findings = self.named.explore(&self.exploration, &mut tell);
+        findings.map(|findings| self.found(&findings)).map_err(|why| Refusal::Question(why.to_string()))
     }
 
     fn found(&self, findings: &Findings) -> Value {
@@ -95,28 +77,4 @@ impl Asked {
             "verdicts": verdicts.collect::<Vec<_>>(),
         })
     }
-}
-
-/// Explores on a thread of its own, and tells what comes of it.
-pub(super) fn stream(asked: Asked, place: Place, places: Arc<Places>) -> Response {
-    let (told, heard) = unbounded_channel();
-    tokio::spawn(async move {
-        let turn = places.turn().await;
-        let _ = tokio::task::spawn_blocking(move || {
-            if !told.is_closed() {
-                asked.answer(&told);
-            }
-            drop((place, turn));
-        })
-        .await;
-    });
-    let events = stream::unfold(heard, |mut heard| async move {
-        let event = heard.recv().await?;
-        Some((Ok::<_, Infallible>(event), heard))
-    });
-    Sse::new(events).keep_alive(KeepAlive::default()).into_response()
-}
-
-fn event(name: &str, value: &Value) -> Event {
-    Event::default().event(name).data(value.to_string())
 }

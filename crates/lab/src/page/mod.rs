@@ -9,6 +9,7 @@
 //! | `query` | what an address says, read as a command line is |
 //! | `run`, `state` | one run, drawn and measured; a process before and after a step of it |
 //! | `check` | every run, with progress while it goes on |
+//! | `stream` | how what goes on for a while is told |
 //! | `claims` | what the literature claims, judged when somebody asks |
 //! | `limits` | how much one visitor may ask for |
 //! | `files` | the page itself, which refers to nothing outside |
@@ -20,6 +21,7 @@ mod limits;
 mod query;
 mod run;
 mod state;
+mod stream;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -137,8 +139,9 @@ async fn catalogue(State(room): State<Room>, _: Visitor) -> Response {
 }
 
 async fn run_once(State(room): State<Room>, visitor: Visitor, pairs: Pairs) -> Result<Response, Refusal> {
-    let words = Words::new(pairs.0)?;
-    work(&room, &visitor, move |limits| run::answer(&words, limits)).await
+    let (words, limits) = (Words::new(pairs.0)?, *room.places.limits());
+    let place = room.places.enter(visitor.0)?;
+    stream::stream("run", place, Arc::clone(&room.places), move |teller| run::answer(&words, &limits, teller)).await
 }
 
 async fn look(State(room): State<Room>, visitor: Visitor, pairs: Pairs) -> Result<Response, Refusal> {
@@ -149,7 +152,7 @@ async fn look(State(room): State<Room>, visitor: Visitor, pairs: Pairs) -> Resul
 async fn explore(State(room): State<Room>, visitor: Visitor, pairs: Pairs) -> Result<Response, Refusal> {
     let asked = check::Asked::new(&Words::new(pairs.0)?, room.places.limits())?;
     let place = room.places.enter(visitor.0)?;
-    Ok(check::stream(asked, place, Arc::clone(&room.places)))
+    stream::stream("found", place, Arc::clone(&room.places), move |teller| asked.answer(teller)).await
 }
 
 async fn list_claims(_: Visitor) -> Response {

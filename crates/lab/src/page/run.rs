@@ -6,6 +6,7 @@ use quorate_core::trace::Record;
 use serde_json::{Value, json};
 
 use super::query::Words;
+use super::stream::Teller;
 use super::{Limits, Refusal};
 use crate::application::Workload;
 use crate::claims::command_line;
@@ -20,8 +21,8 @@ use crate::time::{delta_text, in_delta};
 /// Of a longer run, only the beginning can be looked at.
 const MOST_KEPT: usize = 200_000;
 
-/// The run that was asked for.
-pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
+/// The run that was asked for, told while it is made.
+pub(super) fn answer(words: &Words, limits: &Limits, teller: &mut Teller) -> Result<Value, Refusal> {
     let named = words.algorithm()?;
     let arguments = words.run(named.entry(), limits)?;
     let experiment = arguments.experiment();
@@ -33,7 +34,13 @@ pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
             records.push(record.clone());
         }
     };
-    let spectators = Spectators { records: Some(&mut keep), enough: Some(limits.events), ..Spectators::default() };
+    let mut tell = |events, entries| teller.progress(|| json!({ "events": events, "entries": entries }));
+    let spectators = Spectators {
+        records: Some(&mut keep),
+        progress: Some(&mut tell),
+        enough: Some(limits.events),
+        ..Spectators::default()
+    };
     let report = named.simulate(&experiment, spectators).map_err(|why| Refusal::Question(why.to_string()))?;
     let picture = sim::picture(&report, &records).stepped(&arguments.view.view());
     Ok(json!({

@@ -1,6 +1,8 @@
 // Every run of an algorithm, explored by the laboratory with progress while it goes on; what breaks it is shown.
 import { by, el } from "/web/elements.js";
-import { ask, brokenAssumption, complain, number, showCommands, showPicture, table, verdictRow } from "/lab/parts.js";
+import {
+  ask, brokenAssumption, complain, follow, number, showCommands, showPicture, table, verdictRow,
+} from "/lab/parts.js";
 import { makeControls } from "/lab/controls.js";
 
 let state = new URLSearchParams(location.search);
@@ -51,7 +53,6 @@ async function begin() {
   else by("progress").textContent = "Choose an algorithm, and every run of a small group of it is explored.";
 }
 
-// A refusal comes as an answer that is no stream, which an event source would not show: so the stream is read by hand.
 async function explore() {
   source?.abort();
   source = new AbortController();
@@ -63,19 +64,8 @@ async function explore() {
   try {
     const asked = new URLSearchParams(state);
     asked.delete("goal");
-    const response = await fetch(`/api/check?${asked}`, { signal: mine.signal });
-    if (!response.ok) throw new Error((await response.json()).error);
     complain(null);
-    const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
-    let text = "";
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) break;
-      text += value;
-      const events = text.split("\n\n");
-      text = events.pop();
-      events.forEach(hear);
-    }
+    show(await follow("/api/check", asked, mine.signal, tell));
   } catch (error) {
     if (error.name === "AbortError") return;
     by("progress").textContent = "";
@@ -89,20 +79,9 @@ function busy(is) {
   by("stop").hidden = !is;
 }
 
-function hear(event) {
-  const lines = event.split("\n");
-  const name = lines.find((line) => line.startsWith("event: "))?.slice(7);
-  const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6)).join("\n");
-  if (name === "progress") {
-    const { states, depth, frontier, seconds } = JSON.parse(data);
-    by("progress").textContent = `${states.toLocaleString("en")} states, ${depth} steps deep, ` +
-      `${frontier.toLocaleString("en")} to expand, ${number(seconds)} s`;
-  } else if (name === "refused") {
-    by("progress").textContent = "";
-    complain(new Error(JSON.parse(data).error));
-  } else if (name === "found") {
-    show(JSON.parse(data));
-  }
+function tell({ states, depth, frontier, seconds }) {
+  by("progress").textContent = `${states.toLocaleString("en")} states, ${depth} steps deep, ` +
+    `${frontier.toLocaleString("en")} to expand, ${number(seconds)} s`;
 }
 
 function clear() {

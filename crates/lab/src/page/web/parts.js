@@ -4,16 +4,43 @@ import { mountViewer } from "/lab/viewer.js";
 
 /** What the laboratory answers; what it refuses is an error with its words. */
 export async function ask(path, parameters, signal) {
-  let response;
-  try {
-    response = await fetch(`${path}?${parameters ?? ""}`, { signal });
-  } catch (error) {
-    if (error.name === "AbortError") throw error;
-    throw new Error("The laboratory does not answer: is `quorate lab` still running?");
+  return (await request(path, parameters, signal)).json();
+}
+
+/** What comes of something that goes on for a while; meanwhile `progress` is told how far it is. */
+export async function follow(path, parameters, signal, progress) {
+  const response = await request(path, parameters, signal);
+  // An event source would not show a refusal, which is an answer that is no stream: so the stream is read by hand.
+  const reader = response.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (;;) {
+    const { done, value } = await reader.read().catch(gone);
+    if (done) throw new Error("The laboratory ended this before it had an answer. Try again.");
+    text += value;
+    const events = text.split("\n\n");
+    text = events.pop();
+    for (const event of events) {
+      const lines = event.split("\n");
+      const name = lines.find((line) => line.startsWith("event: "))?.slice(7);
+      if (!name) continue;
+      const data = lines.filter((line) => line.startsWith("data: ")).map((line) => line.slice(6)).join("\n");
+      const told = JSON.parse(data);
+      if (name === "refused") throw new Error(told.error);
+      if (name !== "progress") return told;
+      progress(told);
+    }
   }
-  const answer = await response.json();
-  if (!response.ok) throw new Error(answer.error);
-  return answer;
+}
+
+function gone(error) {
+  if (error.name === "AbortError") throw error;
+  throw new Error("The laboratory does not answer: is `quorate lab` still running?");
+}
+
+async function request(path, parameters, signal) {
+  const response = await fetch(`${path}?${parameters ?? ""}`, { signal }).catch(gone);
+  if (!response.ok) throw new Error((await response.json()).error);
+  return response;
 }
 
 /** Says what is wrong, or that nothing is. */

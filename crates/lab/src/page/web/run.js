@@ -1,7 +1,7 @@
 // One run, or two side by side: made by the laboratory from what the address says, looked at, and interfered with.
 import { by, el, head } from "/web/elements.js";
 import {
-  ask, brokenAssumption, complain, number, showCommands, showPicture, stepAt, table, verdictRow,
+  ask, brokenAssumption, complain, follow, number, showCommands, showPicture, stepAt, table, verdictRow,
 } from "/lab/parts.js";
 import { makeControls } from "/lab/controls.js";
 
@@ -72,7 +72,7 @@ async function run(time) {
       const asked = new URLSearchParams(state);
       asked.set("algorithm", name);
       if (name !== names[0]) asked.delete("option");
-      return ask("/api/run", asked, running.signal);
+      return follow("/api/run", asked, running.signal, tell);
     }));
     complain(null);
     show(made, names, time);
@@ -80,7 +80,14 @@ async function run(time) {
     if (error.name === "AbortError") return;
     complain(error);
   }
+  by("going").hidden = true;
   by("result").setAttribute("aria-busy", "false");
+}
+
+// A long run says how far it is; a short one is there before that.
+function tell({ events, entries }) {
+  by("going").hidden = false;
+  by("going").textContent = `${events.toLocaleString("en")} events, ${entries.toLocaleString("en")} entries …`;
 }
 
 function show(made, names, time) {
