@@ -76,6 +76,9 @@ pub struct Recovering {
     pub election: election::Kind,
     /// Whether nobody is let in by who does not trust a [majority](crate::stack::Guarded).
     pub guard: bool,
+    /// Whether a first life begins only when all are [there](crate::stack::Gathered): on a network they do not all start
+    /// at the same time.
+    pub gather: bool,
     /// From one heartbeat to the next, in units of the longest delay, where heartbeats tell of crashes.
     pub interval: u64,
     /// How many heartbeats in a row may be missed before a process is taken for dead.
@@ -85,7 +88,7 @@ pub struct Recovering {
 impl Recovering {
     /// With this election beside an algorithm that needs one.
     pub fn with(election: election::Kind) -> Recovering {
-        Recovering { election, guard: false, interval: 5, missed: 0 }
+        Recovering { election, guard: false, gather: false, interval: 5, missed: 0 }
     }
 }
 
@@ -154,6 +157,15 @@ pub(crate) fn test_setting(entry: &Entry, me: u32, n: u32, options: &[(&str, &st
 pub(crate) fn test_recovering(entry: &Entry, me: u32, n: u32, guard: bool) -> Setting {
     let mut setting = test_setting(entry, me, n, &[]);
     Arc::make_mut(&mut setting.group).recovering = Some(Recovering { guard, ..Recovering::default() });
+    setting
+}
+
+/// The same, where a first life begins when all are there.
+#[cfg(test)]
+pub(crate) fn test_gathering(entry: &Entry, me: u32, n: u32) -> Setting {
+    let mut setting = test_recovering(entry, me, n, true);
+    let group = Arc::make_mut(&mut setting.group);
+    group.recovering = group.recovering.map(|recovering| Recovering { gather: true, ..recovering });
     setting
 }
 

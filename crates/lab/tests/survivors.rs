@@ -161,6 +161,34 @@ fn who_comes_back_about_when_it_is_missed_is_inside_alone_and_everybody_is_serve
     }
 }
 
+/// Somebody does nothing from the beginning on, until the others have given it up: as one that is started late.
+fn late_world(seed: u64, gather: bool) -> Experiment {
+    let mut chance = Chance::new(seed ^ 0x1A7E);
+    let world = world(seed);
+    let n = 3 + chance.below(3) as u32;
+    let late = Id::at(chance.below(2) as usize);
+    let recovery = world.recovery.map(|recovery| Recovering { guard: true, gather, ..recovery });
+    let faults = vec![Fault::Pause(late, 0, 30 * DELTA + chance.below(30 * DELTA))];
+    let delay = Delay::Uniform(DELTA / 10, DELTA);
+    let clients = ClientPlan { time_inside: 4 * DELTA, withdraw: 0.0, ..world.clients.clone() };
+    Experiment { n, delay, duplicate: 0.0, recovery, faults, clients, ..world }
+}
+
+/// In a laboratory all begin at the same time, and one of them may have the token from the beginning. On a network it
+/// may come when the others have made another one. So nobody begins there before all are known to be there.
+#[test]
+fn who_starts_when_it_has_been_given_up_is_inside_alone_if_all_gather_first() {
+    let mut broken = BTreeSet::new();
+    for entry in mutexes() {
+        for seed in 0..seeds() {
+            check(entry, &late_world(seed, true), &SAFE_AND_LIVE);
+            let (report, _) = run(entry, &late_world(seed, false));
+            broken.extend(report.outcome.violated(Property::MutualExclusion).then_some(entry.name));
+        }
+    }
+    assert!(broken.contains("token-ring"), "a token of the first life is a second one: {broken:?}");
+}
+
 #[test]
 fn who_voted_for_itself_in_a_former_life_gives_its_vote_to_others() {
     let process = |id| Id::new(id);

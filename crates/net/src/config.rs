@@ -340,7 +340,7 @@ impl Config {
                  times the one before"
             )));
         }
-        Ok(Recovering { election: self.election, guard: self.is_guarded, interval, missed })
+        Ok(Recovering { election: self.election, guard: self.is_guarded, gather: true, interval, missed })
     }
 }
 

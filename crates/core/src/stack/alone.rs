@@ -3,8 +3,8 @@
 //! For the laboratory, whose applications ask for one thing only. So what is simulated is what runs on a network.
 
 use super::{
-    Detected, Elected, Guarded, Limits, Member, Name, Rejoining, Reliable, Request, Resources, Traced, resources,
-    traced,
+    Detected, Elected, Gathered, Guarded, Limits, Member, Name, Rejoining, Reliable, Request, Resources, Traced,
+    resources, traced,
 };
 use crate::catalog::Entry;
 use crate::clock::Number;
@@ -16,7 +16,7 @@ use crate::setting::Setting;
 
 /// Everything that an algorithm `M` needs to serve any number of resources, to survive crashes, and to tell who leads,
 /// on a network that loses, repeats and reorders messages.
-pub type Surviving<M> = Detected<Guarded<Reliable<Traced<Rejoining<Elected<Chosen, Resources<M>>>>>>>;
+pub type Surviving<M> = Detected<Gathered<Guarded<Reliable<Traced<Rejoining<Elected<Chosen, Resources<M>>>>>>>>;
 
 impl<M: Mutex> Surviving<M> {
     /// A process before its first event.
@@ -30,17 +30,17 @@ impl<M: Mutex> Surviving<M> {
         let rejoining = Rejoining::within(limits, setting, election);
         let traced = Traced::around(setting, rejoining).recording(is_recording);
         let reliable = Reliable::within(limits, setting, traced);
-        Detected::around(setting, Guarded::around(setting, reliable))
+        Detected::around(setting, Gathered::around(setting, Guarded::around(setting, reliable)))
     }
 
     /// All that has happened before, if it is known.
     pub fn past(&self) -> Option<&Past> {
-        self.process().process().process().past()
+        self.process().process().process().process().past()
     }
 
     /// All resources.
     pub fn resources(&self) -> &Resources<M> {
-        self.process().process().process().process().algorithm().algorithm()
+        self.process().process().process().process().process().algorithm().algorithm()
     }
 }
 

@@ -63,8 +63,9 @@ pub enum Timer<T> {
     },
 }
 
-/// A process has at most this many lives within one of its own: lives are counted over both.
-const LIVES: u64 = 1 << 32;
+/// A process has at most this many lives within one of its own: lives are counted over both. There are enough for
+/// lives that are counted in seconds of the calendar.
+const LIVES: u64 = 1 << 28;
 
 /// A process whose part can be ended and begun again without its application asking.
 pub trait Resigning: Process {
@@ -300,7 +301,7 @@ mod tests {
         }
 
         fn life_of_the_first(&self) -> u64 {
-            self.nodes[0].process().life
+            self.nodes[0].process().process().life
         }
     }
 

@@ -3,6 +3,7 @@
 mod alone;
 mod detected;
 mod elected;
+mod gathered;
 mod guarded;
 mod rejoining;
 mod reliable;
@@ -17,6 +18,7 @@ use crate::process::Process;
 pub use alone::{Alone, Surviving};
 pub use detected::Detected;
 pub use elected::Elected;
+pub use gathered::Gathered;
 pub use guarded::{Guarded, Resigned, Resigning};
 pub use rejoining::Rejoining;
 pub use reliable::{Limits, Reliable};

@@ -100,6 +100,7 @@ pub fn sim(algorithm: &str, experiment: &Experiment) -> String {
         put(true, "recovery", "");
         put(recovery.election != defaults.election, "election", recovery.election.name());
         put(recovery.guard, "guard", "");
+        put(recovery.gather, "gather", "");
         put(recovery.interval != defaults.interval, "interval", &recovery.interval.to_string());
         put(recovery.missed != defaults.missed, "missed", &recovery.missed.to_string());
     }

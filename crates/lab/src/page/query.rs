@@ -37,6 +37,7 @@ const OF_RUNS: &[&str] = &[
     "recovery",
     "election",
     "guard",
+    "gather",
     "interval",
     "missed",
     "shake",
@@ -83,7 +84,7 @@ const OF_CHECKS: &[&str] = &[
     "fold",
 ];
 /// Those that say all by being there.
-const FLAGS: &[&str] = &["recovery", "guard", "down", "fold", "stop", "sealed", "unstamped-pokes", "reduce"];
+const FLAGS: &[&str] = &["recovery", "guard", "gather", "down", "fold", "stop", "sealed", "unstamped-pokes", "reduce"];
 
 /// More words than any page of ours has.
 const MOST_WORDS: usize = 200;

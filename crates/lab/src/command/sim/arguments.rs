@@ -142,6 +142,10 @@ pub struct Arguments {
     #[arg(long, help_heading = "Recovery", requires = "recovery")]
     pub guard: bool,
 
+    /// A first life begins only when all are there, as on a network, where not all start at the same time
+    #[arg(long, help_heading = "Recovery", requires = "recovery")]
+    pub gather: bool,
+
     /// From one heartbeat to the next, in units of the longest delay
     #[arg(long, help_heading = "Recovery", value_name = "K", default_value_t = 5, requires = "recovery",
           allow_negative_numbers = true, value_parser = parse::beats)]
@@ -232,6 +236,7 @@ impl Arguments {
             recovery: self.recovery.then_some(Recovering {
                 election: self.election,
                 guard: self.guard,
+                gather: self.gather,
                 interval: self.interval,
                 missed: self.missed,
             }),
