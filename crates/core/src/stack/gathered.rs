@@ -51,9 +51,9 @@ struct Gathering<P: Process> {
     saved: Option<P::Stable>,
     here: IdSet,
     dead: IdSet,
-    /// How often it has asked whether all are ready, and who agreed the last time.
+    /// How often it has asked whether all are ready, and to which question each of them has agreed last.
     questions: u64,
-    agreed: IdSet,
+    agreed: BTreeMap<Id, u64>,
     /// What it was asked by others before it was ready itself.
     unanswered: BTreeMap<Id, u64>,
     /// What the application has asked for.
@@ -127,8 +127,9 @@ impl<P: Process> Gathered<P> {
     /// Of whom has not been heard what is needed to begin; none if it has begun.
     pub fn awaited(&self) -> Option<IdSet> {
         let Stage::Gathering(gathering) = &self.stage else { return None };
-        let known = if gathering.has_met(self.n) { &gathering.agreed } else { &gathering.here };
-        Some(self.me.others(self.n).filter(|&other| !known.contains(other)).collect())
+        let has_met = gathering.has_met(self.n);
+        let is_known = |other| if has_met { gathering.has_agreed(other) } else { gathering.here.contains(other) };
+        Some(self.me.others(self.n).filter(|&other| !is_known(other)).collect())
     }
 
     fn start(&mut self, incarnation: u64, saved: Option<P::Stable>, effects: &mut Effects<Self>) {
@@ -159,7 +160,8 @@ impl<P: Process> Gathered<P> {
         match (&self.stage, word) {
             (Stage::Gathering(_), Word::Late) => self.begin(false, effects),
             (Stage::Gathering(_), _) => self.on_word_of_another(from, word, effects),
-            (Stage::Together, Word::Here) => effects.send(from, Message::Word(Word::Here)),
+            // To no question yet, but it is told that we are here. Answers are not answered.
+            (Stage::Together, Word::Here) => effects.send(from, Message::Word(Word::Agreed(0))),
             (Stage::Together, Word::Ready(number)) => effects.send(from, Message::Word(Word::Agreed(number))),
             (Stage::Begun, Word::Here | Word::Ready(_)) => effects.send(from, Message::Word(Word::Late)),
             (Stage::Together | Stage::Begun, Word::Agreed(_) | Word::Late) => {}
@@ -174,8 +176,8 @@ impl<P: Process> Gathered<P> {
         match word {
             Word::Ready(number) if has_met && !is_new => effects.send(from, Message::Word(Word::Agreed(number))),
             Word::Ready(number) => _ = gathering.unanswered.insert(from, number),
-            Word::Agreed(number) if number == gathering.questions => _ = gathering.agreed.insert(from),
-            Word::Here | Word::Agreed(_) | Word::Late => {}
+            Word::Agreed(number) => _ = gathering.agreed.insert(from, number),
+            Word::Here | Word::Late => {}
         }
         if is_new && has_met {
             let question = gathering.question();
@@ -195,7 +197,7 @@ impl<P: Process> Gathered<P> {
             (Stage::Gathering(gathering), Notice::Suspect(id)) => {
                 gathering.dead.insert(id);
                 gathering.here.remove(id);
-                gathering.agreed.remove(id);
+                gathering.agreed.remove(&id);
                 gathering.unanswered.remove(&id);
                 return self.begin_if_possible(effects);
             }
@@ -210,11 +212,11 @@ impl<P: Process> Gathered<P> {
     }
 
     fn begin_if_possible(&mut self, effects: &mut Effects<Self>) {
-        let Stage::Gathering(Gathering { here, agreed, dead, .. }) = &self.stage else { return };
-        let others = self.n as usize - 1;
-        if agreed.len() == others {
+        let Stage::Gathering(gathering) = &self.stage else { return };
+        let Gathering { here, dead, .. } = gathering;
+        if self.me.others(self.n).all(|other| gathering.has_agreed(other)) {
             self.begin(true, effects);
-        } else if !dead.is_empty() && here.len() + dead.len() == others {
+        } else if !dead.is_empty() && here.len() + dead.len() == self.n as usize - 1 {
             self.begin(false, effects);
         }
     }
@@ -259,8 +261,9 @@ impl<P: Process> Gathered<P> {
 
 impl<P: Process> Gathering<P> {
     fn new(saved: Option<P::Stable>) -> Self {
-        let [here, dead, agreed] = [IdSet::new(), IdSet::new(), IdSet::new()];
-        Gathering { saved, here, dead, questions: 0, agreed, unanswered: BTreeMap::new(), asked: Vec::new() }
+        let [here, dead] = [IdSet::new(), IdSet::new()];
+        let [agreed, unanswered] = [BTreeMap::new(), BTreeMap::new()];
+        Gathering { saved, here, dead, questions: 0, agreed, unanswered, asked: Vec::new() }
     }
 
     /// Whether all others are here.
@@ -268,11 +271,15 @@ impl<P: Process> Gathering<P> {
         self.here.len() == n as usize - 1
     }
 
-    /// Asks all whether they are ready. What was answered before does not count any more.
+    /// Asks all whether they are ready.
     fn question(&mut self) -> Word {
         self.questions += 1;
-        self.agreed = IdSet::new();
         Word::Ready(self.questions)
+    }
+
+    /// Whether another has agreed, to one of the last two questions: what it said before that may not be true any more.
+    fn has_agreed(&self, other: Id) -> bool {
+        self.agreed.get(&other).is_some_and(|&number| number > 0 && number.saturating_add(1) >= self.questions)
     }
 }
 
@@ -433,6 +440,7 @@ mod tests {
         let mut group = Group::of(2);
         group.start(1, 1);
         group.happen(1, Event::Receive { from: Id::new(2), message: Message::Word(Word::Ready(1)) });
+        group.happen(1, Event::Timeout(Timer::Again));
         group.happen(1, Event::Timeout(Timer::Again));
         group.happen(1, Event::Receive { from: Id::new(2), message: Message::Word(Word::Agreed(1)) });
         assert_eq!(group.stages()[0], "gathering");

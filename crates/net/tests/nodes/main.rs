@@ -1,6 +1,7 @@
 //! Groups of nodes on loopback, in one program: every algorithm, tasks that wait and give up, members that go and come
 //! back, and those who do not belong.
 
+mod beginning;
 mod secret;
 mod support;
 
