@@ -1,7 +1,7 @@
 //! Everything that lets an algorithm survive crashes, on a bad network: seeded runs with random crashes, returns,
 //! pauses, cuts, losses, second arrivals and overtaking.
 //!
-//! 175 seeds an algorithm in each of six kinds of worlds, 8,400 in all; `QUORATE_SEEDS=3500 cargo test -p quorate-lab
+//! 175 seeds an algorithm in each of seven kinds of worlds, 9,800 in all; `QUORATE_SEEDS=3500 cargo test -p quorate-lab
 //! --test survivors` runs so many for each.
 
 use std::collections::BTreeSet;

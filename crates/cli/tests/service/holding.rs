@@ -79,7 +79,7 @@ fn who_is_told_to_end_does_not_wait_for_a_service_that_is_gone() {
     node.kill();
     running.type_in("\n");
     eventually("its end", || (!Path::new("/proc").join(&command).exists()).then_some(()));
-    let mut all = [(&mut running, 125), (&mut waiting, 143), (&mut holding, 143)];
+    let mut all = [(&mut running, 0), (&mut waiting, 143), (&mut holding, 143)];
     all.iter().for_each(|(one, _)| one.signal("TERM"));
     for (one, code) in &mut all {
         one.until_it_complains("nobody answered its end");

@@ -30,7 +30,7 @@ Exit codes:
   122  somebody else holds it (--try)
   123  it was lost while the command ran
   124  it was not granted in time (--wait)
-  125  the service failed, or could not be reached
+  125  the service failed, or could not be reached, before the command was run
   126  the command cannot be run
   127  there is no such command";
 
@@ -221,10 +221,21 @@ async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Ter
         run_command(&holding, variable, &session, &guard, &mut signals, terminal).await
     };
     match held {
-        Held::Until(code) => match give_back(guard, session, &mut signals).await {
-            Err(error) if code == 0 => Err(error),
-            Ok(()) | Err(_) => Ok(code),
-        },
+        Held::Until(code) => {
+            let ttl = in_words(session.ttl().as_millis() as u64);
+            match give_back(guard, session, &mut signals).await {
+                Ok(()) => Ok(code),
+                Err(error) if matches!(error.kind(), Some(ProblemKind::NotHeld | ProblemKind::NoSession)) => {
+                    terminal.complain(&format!("{name} was lost before the command ended: {error}"));
+                    Ok(if code == 0 { LOST } else { code })
+                }
+                // What the command has done is done: who runs it again because of this would do it twice.
+                Err(error) => {
+                    terminal.complain(&format!("{name} may stay held for up to {ttl}: {error}"));
+                    Ok(code)
+                }
+            }
+        }
         Held::UntilTold(signal) => {
             leave(session, &name, terminal).await;
             Ok(exit_code_of(signal))

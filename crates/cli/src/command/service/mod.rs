@@ -84,6 +84,9 @@ fn run_node<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fail
 fn failed(error: &Error) -> Failure {
     match error {
         Error::Usage(text) => Failure::Usage(text.clone()),
+        Error::Unreachable { .. } => Failure::Failed(format!(
+            "{error}; is a node running there (`quorate serve`, or `quorate dev` to try it out)? --endpoints names others"
+        )),
         other => Failure::Failed(other.to_string()),
     }
 }
