@@ -211,11 +211,10 @@ impl ChangRoberts {
     fn on_elected(&mut self, from: Id, id: Id, effects: &mut Effects<Self>) {
         if id.number() > self.n {
             effects.unexpected(from, "a winner outside the group");
-        } else if id < self.me {
-            effects.unexpected(from, "a winner with a smaller id than one that lives");
-        } else if id == self.me || self.suspected.contains(id) {
-            // It ends here: everybody has heard it, or the winner has crashed, and who was before that on the ring
-            // calls.
+        } else if id <= self.me || self.suspected.contains(id) {
+            // It ends here: everybody has heard it; or it has won while this one was taken for dead, which stands since
+            // it is back, or is stood for by who trusts it again; or the winner has crashed, and who was before that on
+            // the ring calls.
         } else {
             self.participant = false;
             // A leader is given up for a larger one, or when it has crashed; a smaller one is news from before it came
@@ -394,9 +393,20 @@ mod tests {
         assert_eq!(effects_of(3, &mut process(3, 5), start(2)), vec![election(4, 3)]);
     }
 
+    /// Process 3 is killed; 1 and 2 elect 2; that it has won is sent on to the next life of 3.
+    #[test]
+    fn a_winner_that_a_restart_has_overtaken_ends_there_and_is_nobodys_fault() {
+        let mut back = process(3, 3);
+        assert_eq!(effects_of(3, &mut back, Event::Start { incarnation: 2, saved: None }), vec![election(1, 3)]);
+        let standing = back.clone();
+        assert_eq!(effects_of(3, &mut back, hear_elected(2)), vec![]);
+        assert_eq!(back, standing);
+        assert_eq!(effects_of(3, &mut back, hear_election(3)), vec![leader(3), elected(1, 3)]);
+    }
+
     #[test]
     fn nonsense_is_reported() {
-        for event in [hear_election(6), hear_election(u32::MAX), hear_elected(6), hear_elected(2)] {
+        for event in [hear_election(6), hear_election(u32::MAX), hear_elected(6)] {
             let mut changed = process(3, 5);
             let effects = effects_of(3, &mut changed, event);
             assert!(matches!(effects[..], [Effect::Unexpected { from: Some(_), .. }]), "{effects:?}");

@@ -170,10 +170,9 @@ impl Ring {
     fn on_coordinator(&mut self, from: Id, leader: Id, mut informed: Vec<Id>, effects: &mut Effects<Self>) {
         if leader.number() > self.n || !self.is_round(&informed) {
             effects.unexpected(from, "an announcement that no ring can have made");
-        } else if leader < self.me {
-            effects.unexpected(from, "a leader with a smaller id than one that lives");
-        } else if self.suspected.contains(leader) || informed.contains(&self.me) {
-            // It ends here: the leader has crashed meanwhile, or everybody has heard of it.
+        } else if leader < self.me || self.suspected.contains(leader) || informed.contains(&self.me) {
+            // It ends here: it was elected while this one was taken for dead, which has called since it is back, or is
+            // called for by who trusts it again; the leader has crashed meanwhile; or everybody has heard of it.
         } else {
             self.follow(leader, effects);
             informed.push(self.me);
@@ -362,13 +361,27 @@ mod tests {
         assert_eq!(effects_of(1, &mut process(1, 1), start(2)), vec![leader(1)]);
     }
 
+    /// Process 3 is killed; 1 and 2 elect 2; the announcement of that reaches the next life of 3, as 2 has heard of that
+    /// life before it sends it on.
+    #[test]
+    fn an_announcement_that_a_restart_has_overtaken_ends_there_and_is_nobodys_fault() {
+        let mut back = process(3, 3);
+        let start = Event::Start { incarnation: 2, saved: None };
+        assert_eq!(effects_of(3, &mut back, start), vec![send(1, election(&[3]))]);
+        let called = back.clone();
+        let overtaken = Event::Receive { from: Id::new(2), message: coordinator(2, &[1, 2]) };
+        assert_eq!(effects_of(3, &mut back, overtaken), vec![]);
+        assert_eq!(back, called, "its own election goes on");
+        let concluded = vec![leader(3), send(1, coordinator(3, &[3]))];
+        assert_eq!(effects_of(3, &mut back, hear(election(&[3, 1, 2]))), concluded);
+    }
+
     #[test]
     fn nonsense_is_reported() {
         let lists = [&[][..], &[6], &[u32::MAX], &[1, 1]];
         let elections = lists.map(election);
         let announcements = lists.map(|informed| coordinator(5, informed));
-        let leaders = [coordinator(6, &[1]), coordinator(2, &[1])];
-        for message in elections.into_iter().chain(announcements).chain(leaders) {
+        for message in elections.into_iter().chain(announcements).chain([coordinator(6, &[1])]) {
             let mut changed = process(3, 5);
             let effects = effects_of(3, &mut changed, hear(message));
             assert!(matches!(effects[..], [Effect::Unexpected { from: Some(_), .. }]), "{effects:?}");
