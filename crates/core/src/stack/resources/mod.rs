@@ -1,8 +1,9 @@
 //! Named resources: one process of an algorithm for each, made when its name is first heard.
 //!
 //! Resources know nothing of each other; each has its own requests, its own clock, its own fences. What concerns all of
-//! them (crashes, returns, who leads, numbers that were observed) is told to each; and to one that is made later, as
-//! if it had been there from the beginning and nobody had asked for it. So **idle resources cost nothing**: no message,
+//! them (crashes, returns, who leads) is told to each; and to one that is made later, as if it had been there from the
+//! beginning and nobody had asked for it. A number that was observed each is told before the next thing that happens to
+//! it. So **idle resources cost nothing**: no message,
 //! no timer, no memory before their first use. Only where somebody crashes do those that were used hear of it.
 //!
 //! There is one [election](super::Elected) for all of them, not one each. A resource is told who leads once somebody
@@ -48,8 +49,9 @@ pub struct Resources<M: Mutex> {
     resources: BTreeMap<Name, Withdrawable<M>>,
     /// What former lives have saved of those that were not heard of in this one.
     saved: BTreeMap<Name, M::Stable>,
-    /// The highest number that was observed for all.
+    /// The highest number that was observed for all; and the highest that any of them has seen, or has saved.
     observed: Number,
+    highest: Number,
     /// Who has crashed; and who has crashed and is back.
     dead: IdSet,
     back: IdSet,
@@ -197,6 +199,7 @@ impl<M: Mutex> Resources<M> {
             resources: BTreeMap::new(),
             saved: BTreeMap::new(),
             observed: Number::ZERO,
+            highest: Number::ZERO,
             dead: IdSet::new(),
             back: IdSet::new(),
             leader: None,
@@ -244,9 +247,6 @@ impl<M: Mutex> Resources<M> {
         self.resources.insert(resource.clone(), self.unborn.clone());
         let saved = self.saved.remove(resource);
         self.step_of(resource, Event::Start { incarnation: self.life, saved }, effects);
-        if self.observed > Number::ZERO {
-            self.step_of(resource, Event::Input(Request::Observe(self.observed)), effects);
-        }
         for id in Vec::from_iter(self.dead.iter()) {
             self.step_of(resource, Event::Notice(Notice::Suspect(id)), effects);
         }
@@ -271,7 +271,11 @@ impl<M: Mutex> Resources<M> {
         let Some(process) = self.resources.get_mut(resource) else { return };
         let mut wanted = self.room.list(effects.me());
         let missed = process.algorithm().misses_leader();
+        if process.stamp() < self.observed && !matches!(event, Event::Start { .. }) {
+            perform(process, Event::Input(Request::Observe(self.observed)), &mut wanted);
+        }
         perform(process, event, &mut wanted);
+        self.highest = self.highest.max(process.stamp());
         let (misses, is_asking) = (process.algorithm().misses_leader(), process.is_asking());
         effects.adopt(
             &mut wanted,
@@ -354,7 +358,7 @@ impl<M: Mutex> Resources<M> {
             Input::Of(resource, request) => self.happen(&resource, Event::Input(request), effects),
             Input::Observe(stamp) => {
                 self.observed = self.observed.max(stamp);
-                self.tell_all(|| Event::Input(Request::Observe(stamp)), effects);
+                self.highest = self.highest.max(stamp);
             }
             Input::Lead => self.is_leader_wanted = true,
             Input::Begin(resource) => self.make_if_new(&resource, effects),
@@ -381,8 +385,7 @@ fn highest_saved<M: Mutex>(saved: &BTreeMap<Name, M::Stable>) -> Number {
 
 impl<M: Mutex> Member for Resources<M> {
     fn highest_seen(&self) -> Number {
-        let seen = self.resources.values().map(|resource| resource.stamp());
-        seen.max().unwrap_or_default().max(self.observed).max(highest_saved::<M>(&self.saved))
+        self.highest
     }
 
     fn highest_saved(Saved(saved): &Saved<M::Stable>) -> Number {
@@ -410,6 +413,7 @@ impl<M: Mutex> Process for Resources<M> {
             Event::Start { incarnation, saved } => {
                 self.life = incarnation;
                 self.saved = saved.map(|Saved(saved)| saved).unwrap_or_default();
+                self.highest = highest_saved::<M>(&self.saved);
             }
             Event::Input(input) => self.on_input(input, effects),
             Event::Notice(notice) => self.on_notice(notice, effects),

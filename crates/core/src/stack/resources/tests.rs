@@ -139,6 +139,33 @@ fn a_save_is_of_one_resource_and_the_next_life_has_all() {
     assert!(second.highest_seen() > saved);
 }
 
+/// What is asked for after a message has arrived comes after it, also of what nobody has asked for since; and of one
+/// that has seen more, the highest number counts.
+#[test]
+fn what_was_observed_each_resource_knows_when_something_happens_to_it() {
+    let number = |number: u64| Number::try_from(number).unwrap();
+    let mut first = resources::<RicartAgrawala>(1, 2);
+    effects_of(1, &mut first, enter("printer"));
+    assert_eq!(first.highest_seen(), number(1));
+    assert_eq!(effects_of(1, &mut first, Event::Input(Input::Observe(number(7)))), vec![]);
+    assert_eq!(effects_of(1, &mut first, Event::Input(Input::Observe(number(5)))), vec![]);
+    assert_eq!(first.highest_seen(), number(7));
+    for (name, asked) in [("scanner", 8), ("plotter", 8)] {
+        let effects = effects_of(1, &mut first, enter(name));
+        let asks = |effect: &EffectOf<Resources<RicartAgrawala>>| match effect {
+            Effect::Send { message, .. } => process::Message::number(message) == Some(asked),
+            _ => false,
+        };
+        assert!(effects.iter().any(asks), "{name}: {effects:?}");
+    }
+    assert_eq!(first.resources[&Name::new("printer")].stamp(), number(1), "nothing has happened to it since");
+    let told = Event::Notice(Notice::Trust(Id::new(2)));
+    effects_of(1, &mut first, told);
+    assert_eq!(first.resources[&Name::new("printer")].stamp(), number(7));
+    let all = first.resources.values().map(Withdrawable::stamp).max();
+    assert_eq!(Some(first.highest_seen()), all);
+}
+
 /// In its second life, of four; nobody else has crashed.
 #[test]
 fn who_has_come_back_tells_everybody_of_a_resource_and_is_led() {
