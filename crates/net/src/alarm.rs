@@ -52,6 +52,11 @@ impl<T: Ord + Hash + Clone> Alarms<T> {
         }
     }
 
+    /// How many are armed.
+    pub(crate) fn armed(&self) -> usize {
+        self.timers.values().filter(|timer| timer.due.is_some()).count()
+    }
+
     /// When there is something to look at: not later than the next timer is due.
     pub(crate) fn next(&self) -> Option<Instant> {
         self.places.peek().map(|Reverse((at, _))| *at)
@@ -135,6 +140,7 @@ mod tests {
                     assert_eq!(rung, due.into_iter().map(|(_, timer)| timer).collect::<Vec<_>>());
                 }
             }
+            assert_eq!(alarms.armed(), plain.len());
             assert!(plain.values().min().is_none_or(|due| alarms.next().is_some_and(|next| next <= *due)));
             assert!(alarms.timers.len() <= 6 && alarms.places.len() <= 200, "{}", alarms.places.len());
         }

@@ -80,7 +80,8 @@ pub enum ConfigError {
     /// Others could listen to what is said, and say something themselves.
     #[error(
         "{0} is not only on this machine, and without certificates anybody there could speak for a member: give \
-         certificates, or say that you want it insecure"
+         certificates (`quorate keys nodes`, --tls-ca, …), or say --insecure (`Config::insecure`) if the network is \
+         yours alone"
     )]
     Insecure(String),
 }

@@ -3,7 +3,7 @@
 //! Between two tasks the node leaves and enters again, so that every guard has a fence of its own and the other nodes
 //! get their turn.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap};
 
 use quorate_core::clock::Fence;
 use quorate_core::mutex::Output;
@@ -40,6 +40,9 @@ pub(crate) const MOST_NAMES: usize = 1 << 17;
 /// Which of the requests on this node.
 pub(crate) type Ticket = u64;
 
+/// Whom to tell that a turn has ended; or that it was lost before.
+pub(crate) type Done = oneshot::Sender<Result<(), Refused>>;
+
 /// What a task gets.
 #[derive(Debug)]
 pub(crate) struct Granted {
@@ -68,7 +71,7 @@ enum Phase {
     },
     /// The algorithm was told that we leave.
     Leaving {
-        done: Option<oneshot::Sender<()>>,
+        done: Option<Done>,
     },
     /// The algorithm was asked, and then told that nobody waits any more.
     Withdrawing,
@@ -77,7 +80,8 @@ enum Phase {
 #[derive(Debug)]
 struct Line {
     phase: Phase,
-    waiting: VecDeque<Waiter>,
+    /// In the order in which they came: tickets are given in that order.
+    waiting: BTreeMap<Ticket, Waiter>,
 }
 
 /// All names that somebody waits for, or holds.
@@ -89,19 +93,19 @@ pub(crate) struct Desk {
 impl Desk {
     /// A task wants its turn. Returns what to ask the algorithm, if anything.
     pub(crate) fn ask(&mut self, name: &Name, waiter: Waiter) -> Option<Request> {
-        if !waiter.is_patient && self.lines.contains_key(name) {
+        if !waiter.is_patient && self.lines.get(name).is_some_and(Line::is_wanted) {
             return None;
         }
         let line =
-            self.lines.entry(name.clone()).or_insert_with(|| Line { phase: Phase::Idle, waiting: VecDeque::new() });
-        line.waiting.push_back(waiter);
+            self.lines.entry(name.clone()).or_insert_with(|| Line { phase: Phase::Idle, waiting: BTreeMap::new() });
+        line.waiting.insert(waiter.ticket, waiter);
         line.go_on()
     }
 
     /// A task does not want its turn any more.
     pub(crate) fn cancel(&mut self, name: &Name, ticket: Ticket) -> Option<Request> {
         let line = self.lines.get_mut(name)?;
-        line.waiting.retain(|waiter| waiter.ticket != ticket);
+        line.waiting.remove(&ticket);
         match line.phase {
             Phase::Asked if line.waiting.is_empty() => {
                 line.phase = Phase::Withdrawing;
@@ -113,20 +117,15 @@ impl Desk {
         }
     }
 
-    /// A task is done. If its turn was taken away before, it is done already.
-    pub(crate) fn release(
-        &mut self,
-        name: &Name,
-        ticket: Ticket,
-        done: Option<oneshot::Sender<()>>,
-    ) -> Option<Request> {
+    /// A task is done. If its turn was taken away before, it is told so.
+    pub(crate) fn release(&mut self, name: &Name, ticket: Ticket, done: Option<Done>) -> Option<Request> {
         match self.lines.get_mut(name) {
             Some(line) if matches!(line.phase, Phase::Inside { ticket: inside, .. } if inside == ticket) => {
                 line.phase = Phase::Leaving { done };
                 Some(Request::Exit)
             }
             Some(_) | None => {
-                tell(done);
+                tell(done, Err(Refused::Lost));
                 None
             }
         }
@@ -140,15 +139,20 @@ impl Desk {
             Output::Entered { .. } if matches!(line.phase, Phase::Withdrawing) => None,
             Output::Entered { fence } => line.enter(fence),
             Output::Lost => {
-                if let Phase::Inside { lost, .. } = &line.phase {
-                    lost.send_replace(true);
-                    line.phase = Phase::Leaving { done: None };
+                match &mut line.phase {
+                    Phase::Inside { lost, .. } => {
+                        lost.send_replace(true);
+                        line.phase = Phase::Leaving { done: None };
+                    }
+                    // It was lost before it was released, and nobody had heard of it.
+                    Phase::Leaving { done } => tell(done.take(), Err(Refused::Lost)),
+                    Phase::Idle | Phase::Asked | Phase::Withdrawing => {}
                 }
                 None
             }
             Output::Exited | Output::Withdrawn => {
                 if let Phase::Leaving { done } = std::mem::replace(&mut line.phase, Phase::Idle) {
-                    tell(done);
+                    tell(done, Ok(()));
                 }
                 line.go_on()
             }
@@ -166,6 +170,14 @@ impl Desk {
 }
 
 impl Line {
+    /// Whether somebody has the turn, or waits for it. Whoever leaves, or has withdrawn, does not.
+    fn is_wanted(&self) -> bool {
+        match self.phase {
+            Phase::Inside { .. } => true,
+            Phase::Idle | Phase::Asked | Phase::Leaving { .. } | Phase::Withdrawing => !self.waiting.is_empty(),
+        }
+    }
+
     /// Asks for the next one who waits, if nothing is under way.
     fn go_on(&mut self) -> Option<Request> {
         if matches!(self.phase, Phase::Idle) && !self.waiting.is_empty() {
@@ -176,7 +188,7 @@ impl Line {
     }
 
     fn enter(&mut self, fence: Fence) -> Option<Request> {
-        while let Some(Waiter { ticket, granted, .. }) = self.waiting.pop_front() {
+        while let Some((ticket, Waiter { granted, .. })) = self.waiting.pop_first() {
             let (lost, is_lost) = watch::channel(false);
             if granted.send(Ok(Granted { fence, lost: is_lost })).is_ok() {
                 self.phase = Phase::Inside { ticket, lost };
@@ -189,10 +201,10 @@ impl Line {
     }
 }
 
-fn tell(done: Option<oneshot::Sender<()>>) {
+fn tell(done: Option<Done>, how: Result<(), Refused>) {
     if let Some(done) = done {
         // Who does not listen any more does not mind.
-        _ = done.send(());
+        _ = done.send(how);
     }
 }
 
@@ -279,6 +291,38 @@ mod tests {
         assert!(matches!(second_grant.try_recv(), Err(oneshot::error::TryRecvError::Closed)));
     }
 
+    /// Its holder leaves, or who waited withdraws; and before the algorithm has said that it is so, somebody asks who
+    /// has no patience: nobody has the turn, and nobody wants it.
+    #[test]
+    fn who_has_no_patience_is_not_turned_away_by_one_who_leaves() {
+        let (mut desk, name) = (Desk::default(), printer());
+        let impatient = |ticket| {
+            let (waiter, grant) = waiter(ticket);
+            (Waiter { is_patient: false, ..waiter }, grant)
+        };
+        let (first, _first_grant) = waiter(1);
+        desk.ask(&name, first);
+        desk.hear(&name, Output::Entered { fence: fence(1) });
+        assert_eq!(desk.release(&name, 1, None), Some(Request::Exit));
+        let ((second, mut second_grant), (third, mut third_grant)) = (impatient(2), impatient(3));
+        assert_eq!(desk.ask(&name, second), None);
+        assert_eq!(desk.ask(&name, third), None);
+        assert!(matches!(third_grant.try_recv(), Err(oneshot::error::TryRecvError::Closed)), "now somebody waits");
+        assert_eq!(desk.hear(&name, Output::Exited), Some(Request::Enter));
+        assert_eq!(desk.hear(&name, Output::Entered { fence: fence(2) }), None);
+        assert_eq!(second_grant.try_recv().unwrap().unwrap().fence, fence(2));
+        desk.release(&name, 2, None);
+        desk.hear(&name, Output::Exited);
+
+        let ((fourth, _fourth_grant), (fifth, mut fifth_grant)) = (waiter(4), impatient(5));
+        assert_eq!(desk.ask(&name, fourth), Some(Request::Enter));
+        assert_eq!(desk.cancel(&name, 4), Some(Request::Withdraw));
+        assert_eq!(desk.ask(&name, fifth), None);
+        assert_eq!(desk.hear(&name, Output::Withdrawn), Some(Request::Enter));
+        assert_eq!(desk.hear(&name, Output::Entered { fence: fence(3) }), None);
+        assert!(fifth_grant.try_recv().is_ok());
+    }
+
     #[test]
     fn who_is_gone_when_its_turn_comes_leaves_at_once() {
         let (mut desk, name) = (Desk::default(), printer());
@@ -306,6 +350,20 @@ mod tests {
         assert_eq!(desk.hear(&name, Output::Exited), Some(Request::Enter));
         let (done, mut is_done) = oneshot::channel();
         assert_eq!(desk.release(&name, 1, Some(done)), None);
-        assert!(is_done.try_recv().is_ok());
+        assert_eq!(is_done.try_recv(), Ok(Err(Refused::Lost)));
+    }
+
+    /// It is taken away, and its holder releases it before that is known here.
+    #[test]
+    fn a_turn_that_was_lost_before_it_was_released_is_not_taken_for_released() {
+        let (mut desk, name) = (Desk::default(), printer());
+        let (first, _grant) = waiter(1);
+        desk.ask(&name, first);
+        desk.hear(&name, Output::Entered { fence: fence(1) });
+        let (done, mut is_done) = oneshot::channel();
+        assert_eq!(desk.release(&name, 1, Some(done)), Some(Request::Exit));
+        assert_eq!(desk.hear(&name, Output::Lost), None);
+        assert_eq!(desk.hear(&name, Output::Exited), None);
+        assert_eq!((is_done.try_recv(), desk.len()), (Ok(Err(Refused::Lost)), (0, 0)));
     }
 }

@@ -114,7 +114,7 @@ impl<P: Process> Driver<P> {
                 }
                 Effect::Unexpected { from, why } => {
                     self.counts.unexpected += 1;
-                    warn!(node = %self.me, from = ?from, "unexpected: {why}");
+                    warn!(node = self.me.number(), from = from.map(Id::number), "unexpected: {why}");
                 }
                 effect @ (Effect::Send { .. } | Effect::Output(_)) => self.wanted.push(effect),
             }
@@ -124,6 +124,16 @@ impl<P: Process> Driver<P> {
     /// Adds something to what the application is told, after all that has happened so far.
     pub(crate) fn tell(&mut self, output: P::Output) {
         self.wanted.push(Effect::Output(output));
+    }
+
+    /// Whether the application is to be told something like this.
+    pub(crate) fn is_to_tell(&self, like: impl Fn(&P::Output) -> bool) -> bool {
+        self.wanted.iter().any(|effect| matches!(effect, Effect::Output(output) if like(output)))
+    }
+
+    /// How many timers are armed.
+    pub(crate) fn timers(&self) -> usize {
+        self.alarms.armed()
     }
 
     /// When the next timer is due.

@@ -14,6 +14,8 @@ use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio_util::codec::LengthDelimitedCodec;
 
+use crate::tls;
+
 /// What the preface begins with.
 const MAGIC: [u8; 8] = *b"quorate\0";
 /// How long the preface is.
@@ -75,11 +77,27 @@ pub(crate) async fn write_preface(stream: &mut (impl AsyncWrite + Unpin)) -> io:
 
 /// Makes sure that the other speaks the same. If not, says what it speaks.
 pub(crate) async fn read_preface(stream: &mut (impl AsyncRead + Unpin)) -> Result<(), String> {
-    let mut preface = [0; PREFACE];
-    stream.read_exact(&mut preface).await.map_err(|error| format!("it says nothing that makes sense: {error}"))?;
+    let (mut preface, mut length) = ([0; PREFACE], 0);
+    let ended = loop {
+        match stream.read(&mut preface[length..]).await {
+            Ok(0) => break Some("it hung up".into()),
+            Ok(more) => length += more,
+            Err(error) => break Some(tls::explain(&error)),
+        }
+        if length == PREFACE {
+            break None;
+        }
+    };
+    // Also of one that has said no more than that it is not understood.
+    if tls::is_tls(&preface[..length]) {
+        return Err(tls::only_it_has_certificates());
+    }
+    if let Some(ended) = ended {
+        return Err(ended);
+    }
     let (magic, version) = preface.split_at(MAGIC.len());
     if magic != MAGIC {
-        return Err("it does not speak this protocol".into());
+        return Err("it does not speak this protocol: is this the port of a member?".into());
     }
     let version = version.iter().fold(0, |version, &byte| version << 8 | u32::from(byte));
     if version == VERSION {
@@ -163,8 +181,14 @@ mod tests {
         assert_eq!(heard(&ours).await, Ok(()));
         ours[11] = 9;
         assert!(heard(&ours).await.unwrap_err().starts_with("it speaks version 9 of the protocol"));
-        assert_eq!(heard(b"GET / HTTP/1.1\r\n").await.unwrap_err(), "it does not speak this protocol");
-        assert!(heard(b"GET").await.is_err());
+        let other = heard(b"GET / HTTP/1.1\r\n").await.unwrap_err();
+        assert!(other.starts_with("it does not speak this protocol"), "{other}");
+        assert_eq!(heard(b"GET").await.unwrap_err(), "it hung up");
+        // The beginning of a greeting in TLS, and an alert, which is shorter than a preface.
+        for secret in [&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x00"[..], b"\x15\x03\x03\x00\x02\x02\x32"] {
+            let why = heard(secret).await.unwrap_err();
+            assert!(why.starts_with("it speaks TLS, and this node has no certificates: give certificates"), "{why}");
+        }
     }
 
     #[test]

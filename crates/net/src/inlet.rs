@@ -55,7 +55,7 @@ impl Inlets {
 
     /// A member has connected, on a connection with this bell. If it has before, that connection ends.
     pub(crate) fn insert(&mut self, inlet: Inlet, bell: Bell) {
-        info!(node = %self.node, peer = %inlet.from, "hears it");
+        info!(node = self.node.number(), peer = inlet.from.number(), "hears it");
         self.inlets.retain(|(before, _)| before.from != inlet.from);
         self.inlets.push((inlet, bell));
     }
@@ -73,7 +73,7 @@ impl Inlets {
                 Ok(true) => bell.look_again(),
                 Ok(false) => {}
                 Err(why) => {
-                    info!(node = %self.node, peer = %inlet.from, "does not hear it any more: {why}");
+                    info!(node = self.node.number(), peer = inlet.from.number(), "does not hear it any more: {why}");
                     ended.push(inlet.from);
                 }
             }
@@ -106,7 +106,7 @@ impl Inlet {
                         self.answer(context)?;
                     }
                     None => {
-                        warn!(peer = %self.from, "it says what makes no sense: the connection is closed");
+                        warn!(peer = self.from.number(), "it says what makes no sense: the connection is closed");
                         return Err("it made no sense".into());
                     }
                 }

@@ -8,7 +8,7 @@
 //! use quorate_net::{Config, Node, TlsFiles};
 //!
 //! let members = ["10.0.0.1:7101", "10.0.0.2:7101", "10.0.0.3:7101"];
-//! let keys = TlsFiles { ca: "keys/ca.crt".into(), cert: "keys/1.crt".into(), key: "keys/1.key".into() };
+//! let keys = TlsFiles { ca: "keys/ca.crt".into(), cert: "keys/node1.crt".into(), key: "keys/node1.key".into() };
 //! let node = Node::join(Config::new(1, members).algorithm("ricart-agrawala").tls(keys)).await?;
 //! let guard = node.lock("printer").await?;
 //! println!("my turn: show {} to the printer", guard.fence());
@@ -41,8 +41,10 @@ mod inlet;
 mod link;
 mod listen;
 mod node;
+mod rarely;
 mod running;
 mod store;
+mod strangers;
 mod tls;
 mod tracer;
 

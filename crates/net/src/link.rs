@@ -26,7 +26,7 @@ use tracing::{debug, info, warn};
 
 use crate::frame::{self, Frame, Hello, LONGEST_HELLO, Pong, Verdict};
 use crate::listen::Speakers;
-use crate::tls::Tls;
+use crate::tls::{Tls, explain};
 
 /// So much waits for a connection at most.
 const MOST_WAITING: usize = 8 << 20;
@@ -55,6 +55,8 @@ pub(crate) struct Outbox {
     dropped: AtomicU64,
     /// In microseconds; 0 if it was not measured.
     round_trip: AtomicU64,
+    /// Why there is no connection, since the last attempt failed.
+    failure: Mutex<Option<Arc<str>>>,
 }
 
 /// What is to be sent.
@@ -129,6 +131,15 @@ impl Outbox {
         self.is_connected.load(Ordering::Relaxed)
     }
 
+    /// Why there is no connection, if an attempt to open one has failed.
+    pub(crate) fn failure(&self) -> Option<Arc<str>> {
+        self.failed().clone()
+    }
+
+    fn failed(&self) -> MutexGuard<'_, Option<Arc<str>>> {
+        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
     /// How often a connection was opened.
     pub(crate) fn connections(&self) -> u64 {
         self.connections.load(Ordering::Relaxed)
@@ -163,12 +174,11 @@ impl Link {
     pub(crate) async fn run(self) {
         let Link { to, address, outbox, .. } = &self;
         let mut pause = SOON;
-        let mut last_failure = String::new();
         loop {
             match timeout(OPENING, self.open()).await.unwrap_or_else(|_| Err("it does not answer".into())) {
                 Ok(opened) => {
-                    info!(node = %self.hello.from, peer = %to, %address, "connected");
-                    last_failure = String::new();
+                    info!(node = self.hello.from, peer = to.number(), %address, "connected");
+                    *outbox.failed() = None;
                     outbox.connections.fetch_add(1, Ordering::Relaxed);
                     outbox.is_connected.store(true, Ordering::Relaxed);
                     let since = Instant::now();
@@ -178,16 +188,16 @@ impl Link {
                     }
                     outbox.is_connected.store(false, Ordering::Relaxed);
                     outbox.round_trip.store(0, Ordering::Relaxed);
-                    info!(node = %self.hello.from, peer = %to, %address, "the connection is gone: {ended}");
+                    info!(node = self.hello.from, peer = to.number(), %address, "the connection is gone: {ended}");
                 }
                 Err(failure) => {
                     // Nobody is there: what waits for it would be stale.
                     drop(outbox.take());
-                    if failure != last_failure {
-                        warn!(node = %self.hello.from, peer = %to, %address, "cannot connect: {failure}");
-                        last_failure = failure;
+                    if outbox.failure().as_deref() == Some(failure.as_str()) {
+                        debug!(node = self.hello.from, peer = to.number(), %address, "cannot connect: {failure}");
                     } else {
-                        debug!(node = %self.hello.from, peer = %to, %address, "cannot connect: {last_failure}");
+                        warn!(node = self.hello.from, peer = to.number(), %address, "cannot connect: {failure}");
+                        *outbox.failed() = Some(failure.into());
                     }
                 }
             }
@@ -200,7 +210,7 @@ impl Link {
     }
 
     async fn open(&self) -> Result<Opened, String> {
-        let broken = |error: io::Error| error.to_string();
+        let broken = |error: io::Error| explain(&error);
         let socket = TcpStream::connect(&self.address).await.map_err(broken)?;
         socket.set_nodelay(true).map_err(broken)?;
         match &self.tls {
@@ -214,11 +224,13 @@ impl Link {
 
     /// Says who speaks, and hears whether it may.
     async fn introduce<S: Stream>(&self, mut stream: S) -> Result<S, String> {
-        let broken = |error: io::Error| error.to_string();
-        frame::write_preface(&mut stream).await.map_err(broken)?;
+        let broken = |error: io::Error| explain(&error);
+        let begun = frame::write_preface(&mut stream).await;
         let mut framed = Framed::new(stream, frame::codec(LONGEST_HELLO));
-        framed.send(frame::encode(&self.hello)).await.map_err(broken)?;
+        let said = framed.send(frame::encode(&self.hello)).await;
+        // Who does not listen may have said why.
         frame::read_preface(framed.get_mut()).await?;
+        begun.and(said).map_err(broken)?;
         let answer = framed.next().await.ok_or("it hung up")?.map_err(broken)?;
         match frame::decode(&answer) {
             // It says nothing more before it is asked.

@@ -6,15 +6,16 @@
 
 use std::collections::BTreeMap;
 use std::io;
+use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
 use quorate_core::id::Id;
-use tokio::io::AsyncWriteExt;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{Semaphore, mpsc};
+use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, timeout};
 use tokio_util::codec::Framed;
@@ -24,12 +25,15 @@ use crate::frame::{self, Hello, LONGEST_FRAME, LONGEST_HELLO, Verdict};
 use crate::incoming::Incoming;
 use crate::inlet::Inlet;
 use crate::link::{Outbox, Stream};
-use crate::tls::{Tls, has_shown};
+use crate::rarely::Rarely;
+use crate::strangers::{Stranger, Strangers};
+use crate::tls::{Tls, explain, has_shown};
 
 /// Saying who one is takes no longer.
 const INTRODUCTION: Duration = Duration::from_secs(3);
-/// So many may be at it at a time.
-const MOST_STRANGERS: usize = 64;
+/// Who is refused is listened to for so long, and for so many bytes, so that it hears why.
+const HEARING_OUT: Duration = Duration::from_millis(300);
+const MOST_HEARD_OUT: u64 = 64 << 10;
 
 /// Who listens, and to whom.
 pub(crate) struct Listener {
@@ -42,6 +46,8 @@ pub(crate) struct Listener {
     pub(crate) connecting: mpsc::Sender<Inlet>,
     pub(crate) speakers: Arc<Speakers>,
     pub(crate) outboxes: BTreeMap<Id, Arc<Outbox>>,
+    /// From where connections were refused lately, and why.
+    pub(crate) refused: Rarely<(IpAddr, String)>,
 }
 
 /// A process that speaks for a member, on its last connection.
@@ -75,9 +81,10 @@ impl Speaker {
         if incarnation > self.incarnation {
             return Ok(());
         }
+        let id = id.number();
         Err(format!(
             "node {id} says that this is its life {incarnation}, and its life {} was heard of here: its directory is \
-             not the one that it had; if that is lost, it has to be told so",
+             not the one that it had; if that is lost, start it with --forgotten (`Config::forgotten`)",
             self.incarnation
         ))
     }
@@ -102,25 +109,23 @@ impl Speaker {
 impl Listener {
     /// Listens, for ever.
     pub(crate) async fn run(self: Arc<Self>, socket: TcpListener) {
-        let strangers = Arc::new(Semaphore::new(MOST_STRANGERS));
+        let (strangers, crowded) = (Strangers::default(), Rarely::default());
         let mut connections = JoinSet::new();
         loop {
             while connections.try_join_next().is_some() {}
-            let Ok(permit) = Arc::clone(&strangers).acquire_owned().await else { return };
             match socket.accept().await {
                 Ok((stream, address)) => {
-                    let listener = Arc::clone(&self);
-                    connections.spawn(async move {
-                        let from = address.to_string();
-                        let introduced = timeout(INTRODUCTION, listener.introduce(stream)).await;
-                        drop(permit);
-                        match introduced {
-                            // If it cannot be heard, the node has stopped.
-                            Ok(Ok(inlet)) => _ = listener.connecting.send(inlet).await,
-                            Ok(Err(why)) => warn!(node = listener.hello.from, %from, "refused a connection: {why}"),
-                            Err(_) => debug!(node = listener.hello.from, %from, "a connection said nothing"),
-                        }
-                    });
+                    let (stranger, removed) = strangers.admit(address.ip());
+                    if let Some(removed) = removed
+                        && let Some(since) = crowded.happens((), Instant::now())
+                    {
+                        warn!(
+                            node = self.hello.from,
+                            "too many connections do not say who they are: one from {removed} was closed to make room \
+                             for the next; let only members reach this port{since}"
+                        );
+                    }
+                    connections.spawn(Arc::clone(&self).admit(stream, address, stranger));
                 }
                 Err(error) => {
                     warn!(node = self.hello.from, "cannot accept connections: {error}");
@@ -130,33 +135,71 @@ impl Listener {
         }
     }
 
+    /// Lets somebody speak, if it may.
+    async fn admit(self: Arc<Self>, stream: TcpStream, address: SocketAddr, mut stranger: Stranger) {
+        let (node, from) = (self.hello.from, address);
+        let introduced = tokio::select! {
+            biased;
+            introduced = timeout(INTRODUCTION, self.introduce(stream)) => introduced,
+            () = stranger.is_replaced() => {
+                return debug!(node, %from, "a connection said nothing, and had to make room for another");
+            }
+        };
+        drop(stranger);
+        match introduced {
+            // If it cannot be heard, the node has stopped.
+            Ok(Ok(inlet)) => _ = self.connecting.send(inlet).await,
+            Ok(Err(why)) => match self.refused.happens((address.ip(), why.clone()), Instant::now()) {
+                Some(since) => warn!(node, %from, "refused a connection: {why}{since}"),
+                None => debug!(node, %from, "refused a connection: {why}"),
+            },
+            Err(_) => debug!(node, %from, "a connection said nothing"),
+        }
+    }
+
     async fn introduce(&self, socket: TcpStream) -> Result<Inlet, String> {
-        let broken = |error: io::Error| error.to_string();
         socket.set_nodelay(true).map_err(broken)?;
         match &self.tls {
-            Some(tls) => {
-                let stream = tls.accept(socket).await.map_err(broken)?;
-                self.meet(stream, has_shown).await
-            }
+            Some(tls) => match tls.accept(socket).await {
+                Ok(stream) => self.meet(stream, has_shown).await,
+                Err((error, socket)) => {
+                    hear_out(socket).await;
+                    Err(broken(error))
+                }
+            },
             None => self.meet(socket, |_, _| true).await,
         }
     }
 
-    /// Hears who it is, and says whether it may speak.
+    /// Makes the acquaintance of somebody, who hears what is said of it.
     async fn meet<S: Stream + 'static>(
         &self,
         mut stream: S,
         has_shown: impl Fn(&S, u32) -> bool,
     ) -> Result<Inlet, String> {
-        let broken = |error: io::Error| error.to_string();
+        match self.greet(&mut stream, has_shown).await {
+            Ok((id, speaker, incoming)) => Ok(Inlet::new(id, speaker, Box::new(stream), incoming)),
+            Err(why) => {
+                hear_out(stream).await;
+                Err(why)
+            }
+        }
+    }
+
+    /// Hears who it is, and says whether it may speak. Returns also what it has said already.
+    async fn greet<S: Stream>(
+        &self,
+        stream: &mut S,
+        has_shown: impl Fn(&S, u32) -> bool,
+    ) -> Result<(Id, Arc<Speaker>, Incoming), String> {
         // Also to who speaks something else: it can say what this is.
-        frame::write_preface(&mut stream).await.map_err(broken)?;
+        frame::write_preface(stream).await.map_err(broken)?;
         stream.flush().await.map_err(broken)?;
-        frame::read_preface(&mut stream).await?;
+        frame::read_preface(stream).await?;
         let mut framed = Framed::new(stream, frame::codec(LONGEST_HELLO));
         let bytes = framed.next().await.ok_or("it hung up")?.map_err(broken)?;
         let judged = match frame::decode::<Hello>(&bytes) {
-            Some(hello) => self.judge(&hello, has_shown(framed.get_ref(), hello.from)),
+            Some(hello) => self.judge(&hello, has_shown(&**framed.get_ref(), hello.from)),
             None => Err("it says nothing that makes sense".into()),
         };
         let verdict = match &judged {
@@ -170,9 +213,7 @@ impl Listener {
             return Err(error);
         }
         // What came with the greeting is not lost.
-        let parts = framed.into_parts();
-        let incoming = Incoming::new(LONGEST_FRAME, &parts.read_buf);
-        Ok(Inlet::new(id, speaker, Box::new(parts.io), incoming))
+        Ok((id, speaker, Incoming::new(LONGEST_FRAME, &framed.into_parts().read_buf)))
     }
 
     /// Whether who says this may speak.
@@ -198,12 +239,13 @@ impl Listener {
             ));
         };
         if !has_shown {
-            return Err(format!("it says that it is node {id}, and its certificate does not"));
+            return Err(format!("it says that it is node {}, and its certificate does not", id.number()));
         }
         let mut speakers = self.speakers.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_new = match speakers.get(&id) {
             Some(speaker) if speaker.instance == hello.instance => false,
             Some(speaker) if speaker.is_there(self.silence) => {
+                let id = id.number();
                 return Err(format!("another process speaks for node {id}: every node has a number of its own"));
             }
             Some(speaker) => {
@@ -227,4 +269,19 @@ impl Listener {
         }
         Ok((id, speaker))
     }
+}
+
+fn broken(error: io::Error) -> String {
+    explain(&error)
+}
+
+/// Reads what who is refused still says. A connection that is closed before is reset, and with it may be lost what it
+/// was told.
+async fn hear_out(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
+    let heard = async {
+        stream.shutdown().await?;
+        tokio::io::copy(&mut stream.take(MOST_HEARD_OUT), &mut tokio::io::sink()).await
+    };
+    // It is refused, whatever comes of it.
+    _ = timeout(HEARING_OUT, heard).await;
 }

@@ -23,11 +23,12 @@ use tokio::task::JoinSet;
 use tokio::time::timeout;
 
 use crate::config::{Checked, Config, ConfigError};
-use crate::desk::{Desk, Granted, LONGEST_NAME, MOST_NAMES, Refused, Ticket, Waiter};
+use crate::desk::{Desk, Done, Granted, LONGEST_NAME, MOST_NAMES, Refused, Ticket, Waiter};
 use crate::driver::Driver;
 use crate::frame::Hello;
 use crate::link::{Link, Outbox};
 use crate::listen::{Listener, Speakers};
+use crate::rarely::Rarely;
 use crate::running::{Peer, Running};
 use crate::store::{Store, StoreError};
 use crate::tls::{Tls, TlsError};
@@ -67,7 +68,10 @@ pub enum JoinError {
     #[error(transparent)]
     Store(#[from] StoreError),
     /// It cannot listen.
-    #[error("cannot listen on {address}: {error}")]
+    #[error(
+        "cannot listen for other members on {address}: {error}; if another program has the port, choose another one for \
+         this node on all of them (--member), or listen elsewhere with --member-listen (`Config::listen`)"
+    )]
     Listen {
         /// Where.
         address: String,
@@ -91,7 +95,7 @@ pub enum JoinError {
 pub(crate) enum Command {
     Ask { name: Name, waiter: Waiter },
     Cancel { name: Name, ticket: Ticket },
-    Release { name: Name, ticket: Ticket, done: Option<oneshot::Sender<()>> },
+    Release { name: Name, ticket: Ticket, done: Option<Done> },
     Lead,
     Wrote { name: Name, fence: Fence, accepted: bool },
     Observe(Number),
@@ -127,6 +131,9 @@ pub struct NodeStatus {
     pub trace_lost: Option<u64>,
     /// How often it has come to know another leader.
     pub elections: u64,
+    /// Timers that are armed: one to say that it lives, and one for each of the others that is trusted to live; all
+    /// further ones wait for an answer.
+    pub timers: usize,
 }
 
 /// What a node knows of another.
@@ -148,6 +155,8 @@ pub struct PeerStatus {
     pub connections: u64,
     /// Messages that had nobody to go to.
     pub dropped: u64,
+    /// Why there is no connection to it, if the last attempt to open one has failed: in words that say what to do.
+    pub failure: Option<Arc<str>>,
 }
 
 impl Node {
@@ -218,7 +227,7 @@ impl Node {
 
     /// Waits until it is known who leads, and says who.
     pub async fn leader(&self) -> Result<Id, Refused> {
-        let mut leadership = self.leadership()?;
+        let mut leadership = self.leadership();
         loop {
             if let Some(leader) = leadership.leader() {
                 return Ok(leader);
@@ -228,11 +237,12 @@ impl Node {
     }
 
     /// Who leads, from now on.
-    pub fn leadership(&self) -> Result<Leadership, Refused> {
-        self.command(Command::Lead)?;
+    pub fn leadership(&self) -> Leadership {
+        // A node that has stopped follows nobody: whoever waits for a change is told so.
+        _ = self.command(Command::Lead);
         let mut leader = self.handle.leader.clone();
         leader.mark_unchanged();
-        Ok(Leadership { leader })
+        Leadership { leader }
     }
 
     /// What to attach to a message of the application, so that what happens there comes after what happened here.
@@ -339,7 +349,7 @@ impl Guard {
             return Err(Refused::Lost);
         }
         let (name, ticket) = (self.name.clone(), self.ticket);
-        self.node.request(|done| Command::Release { name, ticket, done: Some(done) }).await
+        self.node.request(|done| Command::Release { name, ticket, done: Some(done) }).await?
     }
 }
 
@@ -365,7 +375,7 @@ impl Leadership {
         *self.leader.borrow()
     }
 
-    /// Waits until another leads, or nobody does.
+    /// Waits until another leads, or nobody does. Fails if the node has stopped.
     pub async fn changed(&mut self) -> Result<Option<Id>, Refused> {
         self.leader.changed().await.map_err(|_| Refused::Stopped)?;
         Ok(*self.leader.borrow_and_update())
@@ -432,7 +442,8 @@ impl Visitor for Joining<'_> {
         }
         let silence = 2 * config.beat + config.delay;
         let (n, outboxes_of) = (group.n, outboxes.clone());
-        let listener = Listener { hello, n, tls, silence, connecting, speakers, outboxes: outboxes_of };
+        let refused = Rarely::default();
+        let listener = Listener { hello, n, tls, silence, connecting, speakers, outboxes: outboxes_of, refused };
         let listener = Arc::new(listener);
         tasks.spawn(listener.run(socket));
 

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use quorate_core::id::Id;
 use quorate_core::journal::Happening;
-use quorate_core::mutex::Mutex;
+use quorate_core::mutex::{self, Mutex};
 use quorate_core::process::{Event, Notice, Process};
 use quorate_core::stack::resources::{Input, Output};
 use quorate_core::stack::{Member as _, Name, Request, Surviving, traced};
@@ -68,6 +68,11 @@ impl Peer {
     }
 }
 
+/// Whether it is told that a turn was taken away.
+fn is_loss(output: &traced::Output<Output>) -> bool {
+    matches!(output, traced::Output::Told(Output::Of(_, mutex::Output::Lost)))
+}
+
 pub(crate) type MessageOf<M> = <Surviving<M> as Process>::Message;
 
 impl<M: Mutex> Running<M> {
@@ -77,7 +82,7 @@ impl<M: Mutex> Running<M> {
         mut commands: mpsc::UnboundedReceiver<Command>,
         mut connected: mpsc::Receiver<Inlet>,
     ) {
-        info!(node = %self.me, incarnation = self.incarnation, "runs {}", self.terms);
+        info!(node = self.me.number(), incarnation = self.incarnation, "runs {}", self.terms);
         self.driver.start();
         let mut inlets = Inlets::new(self.me);
         let mut arrived: Vec<Arrived<MessageOf<M>>> = Vec::with_capacity(BATCH);
@@ -87,9 +92,7 @@ impl<M: Mutex> Running<M> {
         let (new_inlet, new_command, clock) = (bells.add(), bells.add(), bells.add());
         let mut stopped = None;
         while stopped.is_none() {
-            if let Err(error) = self.settle().await {
-                // What was promised cannot be kept: better to be taken for dead.
-                error!(node = %self.me, "stops, as nothing can be saved: {error}");
+            if !self.has_settled().await {
                 break;
             }
             let next = self.driver.next_alarm();
@@ -129,12 +132,16 @@ impl<M: Mutex> Running<M> {
             for Arrived { from, message } in arrived.drain(..) {
                 self.driver.happen(Event::Receive { from, message });
             }
+            // Who gives back what was taken away from it is told so: it must be known here first.
+            if !commanded.is_empty() && self.driver.is_to_tell(is_loss) && !self.has_settled().await {
+                break;
+            }
             for command in commanded.drain(..) {
                 stopped = stopped.or(self.obey(command));
             }
             self.driver.ring();
         }
-        info!(node = %self.me, "stops");
+        info!(node = self.me.number(), "stops");
         self.farewell().await;
         if let Some(stopped) = stopped {
             // Who asked may not care any more.
@@ -146,7 +153,7 @@ impl<M: Mutex> Running<M> {
     fn resign_if_late(&mut self, now: Instant) {
         let late = self.driver.next_alarm().map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
         if self.is_guarded && late >= self.patience {
-            warn!(node = %self.me, ?late, "was not awake, and may have been taken for dead: it begins again");
+            warn!(node = self.me.number(), ?late, "was not awake, and may have been taken for dead: it begins again");
             let peers: Vec<_> = self.peers.iter().map(|peer| peer.id).collect();
             for &id in &peers {
                 self.driver.happen(Event::Notice(Notice::Suspect(id)));
@@ -172,6 +179,16 @@ impl<M: Mutex> Running<M> {
         if let Some(tracer) = self.tracer {
             tracer.end().await;
         }
+    }
+
+    /// Carries out what is wanted. Says whether that could be done.
+    async fn has_settled(&mut self) -> bool {
+        let settled = self.settle().await;
+        if let Err(error) = &settled {
+            // What was promised cannot be kept: better to be taken for dead.
+            error!(node = self.me.number(), "stops, as nothing can be saved: {error}");
+        }
+        settled.is_ok()
     }
 
     /// Carries out what is wanted, until nothing more is.
@@ -270,6 +287,7 @@ impl<M: Mutex> Running<M> {
             round_trip: outbox.round_trip(),
             connections: outbox.connections(),
             dropped: outbox.dropped(),
+            failure: outbox.failure(),
         });
         let counts = self.driver.counts.clone();
         NodeStatus {
@@ -285,6 +303,7 @@ impl<M: Mutex> Running<M> {
             syncs: counts.syncs,
             trace_lost: self.tracer.as_ref().map(Tracer::lost),
             elections: self.elections,
+            timers: self.driver.timers(),
         }
     }
 }

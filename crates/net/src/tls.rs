@@ -4,6 +4,7 @@
 //! of its number. By that it is recognised, at whatever address, by who connects to it and by whom it connects to.
 
 use std::fmt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -13,7 +14,7 @@ use rustls::crypto::ring::default_provider;
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName, UnixTime};
 use rustls::server::{ParsedCertificate, WebPkiClientVerifier};
-use rustls::{ClientConfig, RootCertStore, ServerConfig};
+use rustls::{AlertDescription, CertificateError, ClientConfig, InvalidMessage, RootCertStore, ServerConfig};
 use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
@@ -134,13 +135,16 @@ impl Tls {
     }
 
     /// Makes sure that the other end is this member.
-    pub(crate) async fn connect(&self, to: Id, socket: TcpStream) -> std::io::Result<client::TlsStream<TcpStream>> {
+    pub(crate) async fn connect(&self, to: Id, socket: TcpStream) -> io::Result<client::TlsStream<TcpStream>> {
         self.connector.connect(server_name(to.number()), socket).await
     }
 
-    /// Makes sure that the other end is known to the authority.
-    pub(crate) async fn accept(&self, socket: TcpStream) -> std::io::Result<server::TlsStream<TcpStream>> {
-        self.acceptor.accept(socket).await
+    /// Makes sure that the other end is known to the authority. If not, it may still be listened to.
+    pub(crate) async fn accept(
+        &self,
+        socket: TcpStream,
+    ) -> Result<server::TlsStream<TcpStream>, (io::Error, TcpStream)> {
+        self.acceptor.accept(socket).into_fallible().await
     }
 }
 
@@ -148,4 +152,78 @@ impl Tls {
 pub(crate) fn has_shown(stream: &server::TlsStream<TcpStream>, id: u32) -> bool {
     let (_, connection) = stream.get_ref();
     connection.peer_certificates().and_then(|chain| chain.first()).is_some_and(|certificate| is_of(certificate, id))
+}
+
+/// What to do about a member of another authority.
+const ONE_AUTHORITY: &str = "all members need certificates of one authority (`quorate keys nodes`), and its ca.crt";
+/// What to do about a member without certificates.
+const ALL_OR_NONE: &str = "give certificates to all members (--tls-ca, --tls-cert and --tls-key, or `Config::tls`), or to \
+                           none";
+
+/// Whether this is how TLS begins: one of its records.
+pub(crate) fn is_tls(begin: &[u8]) -> bool {
+    matches!(begin, [0x14..=0x17, 3, ..])
+}
+
+/// What it means that the other end speaks TLS, and this one does not.
+pub(crate) fn only_it_has_certificates() -> String {
+    format!("it speaks TLS, and this node has no certificates: {ALL_OR_NONE}")
+}
+
+/// Why a connection broke, in words that say what to do.
+pub(crate) fn explain(error: &io::Error) -> String {
+    let Some(secret) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
+        return match error.kind() {
+            io::ErrorKind::UnexpectedEof => "it hung up".into(),
+            _ => error.to_string(),
+        };
+    };
+    match secret {
+        rustls::Error::InvalidCertificate(why) => explain_certificate(why),
+        rustls::Error::AlertReceived(alert) => explain_alert(*alert),
+        rustls::Error::NoCertificatesPresented => format!("it shows no certificate: {ONE_AUTHORITY}"),
+        rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
+            format!("it does not speak TLS, and this node has certificates: {ALL_OR_NONE}")
+        }
+        other => format!("TLS with it fails: {other}"),
+    }
+}
+
+fn explain_certificate(why: &CertificateError) -> String {
+    match why {
+        CertificateError::UnknownIssuer | CertificateError::BadSignature => {
+            format!("its certificate is of another authority (CA) than ours: {ONE_AUTHORITY}")
+        }
+        CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
+            "its certificate has expired: make it a new one (`quorate keys nodes`), or set the clocks".into()
+        }
+        CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
+            "its certificate is not valid yet: are the clocks right, here and where it was made?".into()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            format!("its certificate is that of another member: is it at this address? ({why})")
+        }
+        other => format!("its certificate cannot be used: {other}"),
+    }
+}
+
+fn explain_alert(alert: AlertDescription) -> String {
+    match alert {
+        AlertDescription::UnknownCA | AlertDescription::DecryptError => {
+            format!(
+                "it does not accept our certificate, which is of another authority (CA) than its own: {ONE_AUTHORITY}"
+            )
+        }
+        AlertDescription::CertificateExpired => {
+            "it does not accept our certificate, as it has expired or is not valid yet: make a new one (`quorate keys \
+             nodes`), or set the clocks"
+                .into()
+        }
+        AlertDescription::BadCertificate => {
+            "it does not accept our certificate, which is not that of the member that it looks for: is its list of \
+             members the same as ours?"
+                .into()
+        }
+        other => format!("it ends TLS: {other:?}"),
+    }
 }

@@ -267,7 +267,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_begun() {
         (serve(&["--algorithm=token-ring", "--member=1=127.0.0.1:7420"]), "ports of their own"),
         (serve(&["--algorithm=token-ring", member, member]), "named twice"),
         (serve(&["--algorithm=token-ring", "--member=2=127.0.0.1:7431"]), "numbered 1 to 1"),
-        (serve(&["--algorithm=token-ring", "--member=1=10.0.0.1:7431"]), "say that you want it insecure"),
+        (serve(&["--algorithm=token-ring", "--member=1=10.0.0.1:7431"]), "say --insecure"),
         (serve(&["--algorithm=token-ring", member, "--option=colour=red"]), "colour"),
         (serve(&["--algorithm=token-ring", member, "--beat=1ms"]), "a beat at least a delay"),
         (serve(&["--engine=replicated", "--algorithm=central"]), "are for --engine peer"),
@@ -303,9 +303,9 @@ fn a_directory_belongs_to_one_engine() {
 
 #[test]
 fn a_local_cluster_takes_turns_by_the_algorithm_that_was_named() {
-    let more = ["--nodes", "3", "--algorithm", "token-ring", "--tolerance", "3s"];
+    let more = ["--nodes", "5", "--algorithm", "token-ring", "--tolerance", "3s"];
     let mut dev = Running::start("", &[&["dev", "--json", "--port", "0"][..], &more].concat());
-    let mut pids: Vec<_> = (0..3).map(|_| dev.json()["pid"].as_u64().unwrap() as u32).collect();
+    let mut pids: Vec<_> = (0..5).map(|_| dev.json()["pid"].as_u64().unwrap() as u32).collect();
     let ready = dev.json();
     assert_eq!((&ready["event"], &ready["algorithm"]), (&"ready".into(), &"token-ring".into()), "{ready}");
     let addresses: Vec<_> = ready["endpoints"].as_str().unwrap().split(',').map(String::from).collect();
@@ -320,6 +320,18 @@ fn a_local_cluster_takes_turns_by_the_algorithm_that_was_named() {
     assert!(held.status.success(), "{}", String::from_utf8_lossy(&held.stderr));
     dev.type_in("r2");
     pids.push(dev.until(|event| event["event"] == "started")["pid"].as_u64().unwrap() as u32);
+    dev.type_in("p3");
+    dev.until(|event| event["event"] == "paused");
+    let held = quorate(&addresses[1], &["lock", "a", "--wait", "60s", "--", "true"]);
+    assert!(
+        held.status.success(),
+        "a token at who is paused is done without: {}",
+        String::from_utf8_lossy(&held.stderr)
+    );
+    dev.type_in("c3");
+    dev.until(|event| event["event"] == "continued");
+    let held = quorate(&addresses[2], &["lock", "a", "--wait", "60s", "--", "true"]);
+    assert!(held.status.success(), "{}", String::from_utf8_lossy(&held.stderr));
     dev.signal("INT");
     assert_eq!(dev.wait().code(), Some(0));
     assert!(pids.iter().all(|pid| !lives(*pid)));

@@ -397,6 +397,9 @@ pub struct Peer {
     pub suspected: bool,
     /// How long it took there and back, in microseconds, when it was measured last.
     pub round_trip_us: Option<u64>,
+    /// Why there is no connection to it, if the last attempt to open one has failed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub failure: Option<String>,
 }
 
 /// What a node has become.

@@ -2,11 +2,13 @@
 //! back, and those who do not belong.
 
 mod beginning;
+mod log;
 mod secret;
 mod support;
 
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use quorate_core::catalog::{ENTRIES, Entry, Family};
 use quorate_core::election::Kind;
@@ -54,7 +56,7 @@ async fn with_every_algorithm_one_is_inside_at_a_time_and_fences_grow() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn names_are_apart_and_idle_ones_are_silent() {
+async fn names_are_apart() {
     let group = Group::new(3, |config| config.algorithm("token-ring"));
     let nodes = group.join_all().await;
     let guards = [
@@ -71,18 +73,83 @@ async fn names_are_apart_and_idle_ones_are_silent() {
         }
     })
     .await;
-    let sent = |status: quorate_net::NodeStatus| {
-        let algorithm = status.sent.into_iter().filter(|(kind, _)| !["beat", "acknowledgement"].contains(kind));
-        algorithm.map(|(_, count)| count).sum::<u64>()
-    };
-    let mut before = Vec::new();
-    for node in &nodes {
-        before.push(sent(node.status().await.unwrap()));
+}
+
+/// Asks for its turn, and does not want it any more before it has come.
+async fn ask_and_withdraw(node: &Node, name: &str) {
+    drop(futures_util::poll!(std::pin::pin!(node.lock(name))));
+}
+
+/// What nodes have sent, but for what says that they live.
+async fn said(nodes: &[Node]) -> Vec<BTreeMap<&'static str, u64>> {
+    let mut said = Vec::new();
+    for node in nodes {
+        let sent = node.status().await.unwrap().sent;
+        said.push(sent.into_iter().filter(|(kind, _)| *kind != "beat").collect());
     }
-    tokio::time::sleep(Duration::from_millis(500)).await;
-    for (node, before) in nodes.iter().zip(before) {
-        assert_eq!(sent(node.status().await.unwrap()), before, "an idle resource says nothing");
+    said
+}
+
+/// Of each: the time of its next beat, and the silence of each other.
+async fn are_idle(nodes: &[Node]) -> bool {
+    for node in nodes {
+        let status = node.status().await.unwrap();
+        if status.wanted != (0, 0) || status.timers != nodes.len() {
+            return false;
+        }
     }
+    true
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn with_every_algorithm_idle_names_send_nothing_and_arm_no_timer() {
+    for entry in algorithms() {
+        let group = Group::new(3, |config| config.algorithm(entry.name));
+        let nodes = group.join_all().await;
+        for name in ["printer", "scanner"] {
+            contend(&nodes, name, 3, &Resource::default()).await;
+        }
+        ask_and_withdraw(&nodes[2], "printer").await;
+        let mut before = Vec::new();
+        soon("nothing is under way", async {
+            loop {
+                let now = said(&nodes).await;
+                if are_idle(&nodes).await && now == before {
+                    break;
+                }
+                before = now;
+                tokio::time::sleep(Duration::from_millis(100)).await;
+            }
+        })
+        .await;
+        // Several beats, and longer than anything is waited for.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        assert_eq!(said(&nodes).await, before, "{}: an idle resource says nothing", entry.name);
+        assert!(are_idle(&nodes).await, "{}: an idle resource waits for nothing", entry.name);
+        let resources = nodes[0].status().await.unwrap().resources;
+        assert_eq!(resources, 2, "{}: it was there all the time", entry.name);
+        for node in &nodes {
+            node.stop().await;
+        }
+    }
+}
+
+/// The node has not been told by the algorithm that it has left when it is asked again.
+#[tokio::test]
+async fn who_tries_at_once_after_a_release_or_a_withdrawal_gets_what_nobody_has() {
+    let group = Group::new(1, |config| {
+        config.delay(Duration::from_secs(2)).beat(Duration::from_secs(2), Duration::from_secs(20))
+    });
+    let node = group.join(1).await.unwrap();
+    let mut guard = node.lock("printer").await.unwrap();
+    for _ in 0..20 {
+        drop(guard);
+        guard = node.try_lock("printer").await.unwrap().expect("nobody has it, or wants it");
+        assert!(node.try_lock("printer").await.unwrap().is_none(), "now somebody has it");
+    }
+    drop(guard);
+    ask_and_withdraw(&node, "printer").await;
+    assert!(node.try_lock("printer").await.unwrap().is_some(), "who waited has withdrawn");
 }
 
 #[tokio::test]
@@ -125,7 +192,7 @@ async fn a_leader_is_found_and_followed_by_another() {
             let leader = soon("somebody leads", node.leader()).await.unwrap();
             assert_eq!(leader.number(), 3, "{}", election.name());
         }
-        let mut leadership = nodes[0].leadership().unwrap();
+        let mut leadership = nodes[0].leadership();
         nodes[2].stop().await;
         soon("another leads", async {
             while leadership.leader().is_none_or(|leader| leader.number() != 2) {
@@ -133,6 +200,44 @@ async fn a_leader_is_found_and_followed_by_another() {
             }
         })
         .await;
+        nodes[0].stop().await;
+        assert_eq!(nodes[0].leadership().changed().await, Err(Refused::Stopped));
+    }
+}
+
+/// The one with the largest number leads, is killed, and comes back while the others elect somebody else. All are
+/// honest, so nobody is told of anything that should not have been sent.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_leader_that_comes_back_at_any_time_of_an_election_surprises_nobody() {
+    for election in Kind::ALL {
+        let group = Group::new(3, move |config| {
+            config.election(election).beat(Duration::from_millis(50), Duration::from_millis(200))
+        });
+        let mut nodes = group.join_all().await;
+        for pause in [0, 150, 200, 250, 300, 400] {
+            for node in &nodes {
+                soon("somebody leads", node.leader()).await.unwrap();
+            }
+            nodes[2].stop().await;
+            tokio::time::sleep(Duration::from_millis(pause)).await;
+            nodes[2] = group.join(3).await.unwrap();
+            soon("the largest leads again", async {
+                for node in &nodes {
+                    let mut leadership = node.leadership();
+                    while leadership.leader().is_none_or(|leader| leader.number() != 3) {
+                        leadership.changed().await.unwrap();
+                    }
+                }
+            })
+            .await;
+            for node in &nodes {
+                let status = node.status().await.unwrap();
+                assert_eq!(status.unexpected, 0, "{}, after {pause} ms: {status:?}", election.name());
+            }
+        }
+        for node in &nodes {
+            node.stop().await;
+        }
     }
 }
 
@@ -195,7 +300,16 @@ async fn who_has_lost_its_directory_is_refused_until_it_says_so() {
     std::fs::remove_dir_all(group.scratch("1")).unwrap();
     let unaware = group.join(1).await.unwrap();
     assert!(unaware.lock_timeout("printer", Duration::from_millis(1500)).await.unwrap().is_none());
-    assert!(unaware.status().await.unwrap().peers.iter().all(|peer| !peer.is_connected));
+    soon("it is told what to do", async {
+        let is_told = |peer: &quorate_net::PeerStatus| {
+            assert!(!peer.is_connected, "{peer:?}");
+            peer.failure.as_ref().is_some_and(|failure| failure.contains("start it with --forgotten"))
+        };
+        while !unaware.status().await.unwrap().peers.iter().all(is_told) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
+    })
+    .await;
     unaware.stop().await;
     std::fs::remove_dir_all(group.scratch("1")).unwrap();
     let aware = Node::join(group.config(1).forgotten()).await.unwrap();
@@ -232,12 +346,14 @@ async fn what_one_has_seen_another_observes() {
 
 #[tokio::test]
 async fn who_does_not_belong_is_refused_and_the_others_go_on() {
-    let group = Group::new(3, |config| config);
+    log::begin();
+    let (begin, group) = (Instant::now(), Group::new(3, |config| config));
     let nodes = group.join_all().await;
     drop(soon("they find each other", nodes[0].lock("printer")).await.unwrap());
 
     // The same directory, the same port, the same number from elsewhere.
-    let Err(JoinError::Listen { .. }) = group.join(1).await else { panic!("the port is in use") };
+    let Err(error @ JoinError::Listen { .. }) = group.join(1).await else { panic!("the port is in use") };
+    assert!(error.to_string().contains("--member-listen"), "{error}");
     let elsewhere = support::free_address();
     let Err(JoinError::Store(error)) = Node::join(group.config(1).listen(&elsewhere)).await else { panic!("in use") };
     assert!(error.to_string().contains("is in use by another process"), "{error}");
@@ -253,14 +369,57 @@ async fn who_does_not_belong_is_refused_and_the_others_go_on() {
         // It may be gone before all is written.
         _ = socket.write_all(nonsense).await;
     }
-    tokio::time::sleep(Duration::from_millis(300)).await;
-    for refused in [&twin, &stranger, &other] {
+    // They try again and again.
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    for (refused, why) in [(&twin, "node 1"), (&stranger, "of the group"), (&other, "it runs")] {
         let status = refused.status().await.unwrap();
-        assert!(status.peers.iter().all(|peer| !peer.is_connected), "{status:?}");
+        for peer in status.peers {
+            let failure = peer.failure.unwrap_or_default();
+            assert!(!peer.is_connected && failure.contains(why), "{why} is not why node {}: {failure}", peer.id);
+        }
     }
+    let warned = log::lines(&["node=1 ", "refused a connection: it is of the group \"others\""]);
+    let minutes = 1 + begin.elapsed().as_secs() as usize / 60;
+    assert!((1..=minutes).contains(&warned.len()), "however often it tries, it is logged once a minute: {warned:?}");
     let resource = Resource::default();
     contend(&nodes, "printer", 2, &resource).await;
     assert_eq!(resource.entries(), 6);
+}
+
+/// Without a certificate, or any word: whoever reaches the ports of the members opens connections all the time.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_says_nothing_keeps_no_member_out() {
+    log::begin();
+    let (begin, group) = (Instant::now(), Group::new(3, |config| config));
+    let mut nodes = group.join_all().await;
+    drop(soon("they find each other", nodes[2].lock("printer")).await.unwrap());
+    nodes[2].stop().await;
+    let addresses = [nodes[0].address(), nodes[1].address()];
+    let (tell, mut opened) = tokio::sync::watch::channel(0);
+    let silence = tokio::spawn(async move {
+        let mut silent = VecDeque::new();
+        loop {
+            for address in addresses {
+                silent.push_back(tokio::net::TcpStream::connect(address).await.unwrap());
+            }
+            silent.drain(..silent.len().saturating_sub(300));
+            tell.send_modify(|count| *count += 1);
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    });
+    soon("there are more than may be", opened.wait_for(|count| *count >= 150)).await.unwrap();
+    nodes[2] = group.join(3).await.unwrap();
+    drop(soon("a member is heard nevertheless", nodes[2].lock("printer")).await.unwrap());
+    soon("by all, and hears all", async {
+        while !nodes[2].status().await.unwrap().peers.iter().all(|peer| peer.is_connected) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    silence.abort();
+    let warned = log::lines(&["too many connections do not say who they are: one from 127.0.0.1 was closed"]);
+    let minutes = 1 + begin.elapsed().as_secs() as usize / 60;
+    assert!((2..=2 * minutes).contains(&warned.len()), "each says so once a minute: {warned:?}");
 }
 
 #[tokio::test]
@@ -281,6 +440,7 @@ async fn bad_settings_are_refused_with_a_sentence() {
     assert!(maekawa.starts_with("maekawa does not recover from crashes"), "{maekawa}");
     let insecure = refused(Config::new(1, ["10.0.0.1:1", "10.0.0.2:1"])).await;
     assert!(insecure.contains("without certificates anybody there could speak for a member"), "{insecure}");
+    assert!(insecure.contains("say --insecure"), "{insecure}");
     let everywhere = refused(config().listen("0.0.0.0:1")).await;
     assert!(everywhere.starts_with("0.0.0.0:1 is not only on this machine"), "{everywhere}");
     let address = refused(Config::new(1, ["localhost"])).await;

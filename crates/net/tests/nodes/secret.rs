@@ -6,6 +6,7 @@ use std::time::Duration;
 use quorate_net::{JoinError, Node, TlsFiles, member_name};
 use rcgen::{BasicConstraints, CertificateParams, IsCa, Issuer, KeyPair};
 
+use crate::log;
 use crate::support::{Group, soon};
 
 /// An authority, and where it keeps what it makes.
@@ -39,24 +40,53 @@ impl Authority {
 
 #[tokio::test]
 async fn members_know_each_other_and_nobody_else_by_their_certificates() {
+    log::begin();
     let group = Group::new(3, |config| config);
     let authority = Authority::new(&group.scratch("keys"));
     let first = Node::join(group.config(1).tls(authority.issue(1))).await.unwrap();
     let second = Node::join(group.config(2).tls(authority.issue(2))).await.unwrap();
     drop(soon("two of three are enough", first.lock("printer")).await.unwrap());
 
-    // Of another authority; without any; with another's.
-    let false_authority = Authority::new(&group.scratch("false-keys"));
-    let from_elsewhere = Node::join(group.config(3).tls(false_authority.issue(3))).await.unwrap();
-    let refused = async |node: &Node| {
-        tokio::time::sleep(Duration::from_millis(500)).await;
-        let status = node.status().await.unwrap();
-        assert!(status.peers.iter().all(|peer| !peer.is_connected), "{status:?}");
+    // Of another authority; of one that only it knows; without any; with another's. Both sides say what is wrong.
+    let refused = async |node: &Node, its: &str, ours: &str, heard: &str| {
+        let sees = async |node: &Node, of: u32, why: &str| loop {
+            let status = node.status().await.unwrap();
+            let peer = status.peers.into_iter().find(|peer| peer.id.number() == of).unwrap();
+            assert!(!peer.is_connected, "{peer:?}");
+            if peer.failure.is_some_and(|failure| failure.contains(why)) {
+                break;
+            }
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        };
+        soon(&format!("it sees: {its}"), sees(node, 1, its)).await;
+        soon(&format!("the others see: {ours}"), sees(&first, 3, ours)).await;
+        soon(&format!("who listens logs: {heard}"), async {
+            while log::lines(&["node=1 ", "refused a connection", heard]).is_empty() {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        })
+        .await;
         node.stop().await;
     };
-    refused(&from_elsewhere).await;
+    let false_authority = Authority::new(&group.scratch("false-keys"));
+    let false_files = false_authority.issue(3);
+    let from_elsewhere = Node::join(group.config(3).tls(false_files.clone())).await.unwrap();
+    let other =
+        "its certificate is of another authority (CA) than ours: all members need certificates of one authority";
+    let not_accepted =
+        "it does not accept our certificate, which is of another authority (CA) than its own: all members";
+    refused(&from_elsewhere, other, other, not_accepted).await;
+
+    let both = group.scratch("both.crt");
+    let known = [&false_files.ca, &authority.issue(3).ca].map(|file| std::fs::read_to_string(file).unwrap());
+    std::fs::write(&both, known.concat()).unwrap();
+    let credulous = Node::join(group.config(3).tls(TlsFiles { ca: both, ..false_files })).await.unwrap();
+    refused(&credulous, not_accepted, other, other).await;
+
     let plain = Node::join(group.config(3)).await.unwrap();
-    refused(&plain).await;
+    let (its, ours) =
+        ("it speaks TLS, and this node has no certificates: give", "it does not speak TLS, and this node has");
+    refused(&plain, its, ours, ours).await;
     let TlsFiles { ca, cert, key } = authority.issue(2);
     let Err(JoinError::Tls(error)) = Node::join(group.config(3).tls(TlsFiles { ca, cert, key })).await else {
         panic!("it joined with the certificate of another");

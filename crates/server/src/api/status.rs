@@ -132,6 +132,7 @@ fn turns(status: peer::Status) -> Turns {
         connected: peer.is_connected,
         suspected: peer.is_suspected,
         round_trip_us: peer.round_trip.map(|took| took.as_micros() as u64),
+        failure: peer.failure.as_deref().map(String::from),
     });
     Turns {
         algorithm: status.turns.program(),

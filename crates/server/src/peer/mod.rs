@@ -131,21 +131,19 @@ impl PeerEngine {
 
 /// Follows who leads among the members, and reports if the node stops by itself: then its disk has failed.
 async fn follow(node: Node, inner: Weak<Inner>) {
-    if let Ok(mut leadership) = node.leadership() {
-        let me = node.id();
-        drop(node);
-        let mut leader = leadership.leader();
-        loop {
-            let Some(inner) = inner.upgrade() else { return };
-            inner.elected.send_modify(|elected| {
-                let (leader, is_here) = (leader.map(|id| NodeId::from(id.number())), leader == Some(me));
-                *elected = Leadership { term: elected.term + u64::from(leader.is_some()), leader, is_here };
-            });
-            drop(inner);
-            match leadership.changed().await {
-                Ok(now) => leader = now,
-                Err(_) => break,
-            }
+    let (me, mut leadership) = (node.id(), node.leadership());
+    drop(node);
+    let mut leader = leadership.leader();
+    loop {
+        let Some(inner) = inner.upgrade() else { return };
+        inner.elected.send_modify(|elected| {
+            let (leader, is_here) = (leader.map(|id| NodeId::from(id.number())), leader == Some(me));
+            *elected = Leadership { term: elected.term + u64::from(leader.is_some()), leader, is_here };
+        });
+        drop(inner);
+        match leadership.changed().await {
+            Ok(now) => leader = now,
+            Err(_) => break,
         }
     }
     if let Some(inner) = inner.upgrade().filter(|inner| !inner.table.is_closed()) {

@@ -213,7 +213,8 @@ fn met(peer: &Peer) -> String {
     let suspected = if peer.suspected { ", taken for dead" } else { "" };
     let round_trip = peer.round_trip_us.filter(|_| peer.connected);
     let round_trip = round_trip.map_or(String::new(), |us| format!(", {:.1} ms there and back", us as f64 / 1000.0));
-    format!("  {is_there}{suspected}{round_trip}")
+    let failure = peer.failure.as_ref().map_or(String::new(), |failure| format!(": {failure}"));
+    format!("  {is_there}{suspected}{round_trip}{failure}")
 }
 
 pub(crate) fn release(arguments: &Release, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
