@@ -18,6 +18,7 @@ use super::turns::{EngineName, WrittenTurns};
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Config {
+    #[serde(alias = "id")]
     pub(super) node: Option<u64>,
     pub(super) listen: Option<SocketAddr>,
     pub(super) advertise: Option<String>,
@@ -65,6 +66,13 @@ pub(super) struct Limits {
     pub(super) connections: Option<u32>,
 }
 
+/// In which table there is a key of this name, if it was looked for outside.
+fn table_of(key: &str) -> Option<&'static str> {
+    let is_unknown = |error: toml::de::Error| error.message().starts_with("unknown field");
+    let is_there = !toml::from_str::<WrittenTurns>(&format!("{key} = {{}}")).is_err_and(is_unknown);
+    is_there.then_some("turns")
+}
+
 /// A member as it is written: its number, and its address.
 pub(super) fn member(node: &str, address: &str) -> Option<(u64, String)> {
     Some((node.parse().ok()?, address.contains(':').then(|| address.to_string())?))
@@ -78,13 +86,15 @@ impl Config {
         let mut config = Config::parse(&text).map_err(|why| Failure::Usage(format!("{shown}: {why}")))?;
         let place = file.parent().unwrap_or(Path::new(""));
         let tls = config.tls.as_mut().map(|Tls { ca, cert, key }| [ca, cert, key]);
+        let trace = config.turns.as_mut().and_then(|turns| turns.trace.as_mut());
         let paths = [&mut config.data, &mut config.tokens].into_iter().flatten().chain(tls.into_iter().flatten());
+        let paths = paths.chain(trace);
         paths.for_each(|path| *path = place.join(&path));
         Ok(config)
     }
 
     fn parse(text: &str) -> Result<Config, String> {
-        let config: Config = toml::from_str(text).map_err(|error| with_suggestion(&error))?;
+        let config: Config = toml::from_str(text).map_err(|error| with_suggestion(&error, table_of))?;
         config.members()?;
         config.timing()?;
         config.turns.as_ref().map_or(Ok(None), WrittenTurns::election)?;
@@ -133,8 +143,10 @@ impl Config {
 
 #[cfg(test)]
 mod tests {
+    use clap::Args;
     use quorate_server::peer::TurnSettings;
 
+    use super::super::serve::Serve;
     use super::*;
 
     #[test]
@@ -157,13 +169,57 @@ mod tests {
         let is_setting = |line: &&str| line.contains(" = ");
         let turns: Vec<_> = turns.lines().map(|line| line.trim_start_matches("# ")).filter(is_setting).collect();
         let read = Config::parse(&format!("[turns]\n{}", turns.join("\n"))).unwrap().turns.unwrap();
-        assert!(!read.options.is_empty() && read.listen.is_some());
+        assert!(!read.options.is_empty() && read.listen.is_some() && read.trace.is_some() && read.forgotten);
         let standard = TurnSettings::default();
         assert_eq!(read.election().unwrap(), Some(standard.election));
         assert_eq!((read.guard, read.cluster), (Some(standard.is_guarded), Some(standard.cluster)));
         let times = [read.beat, read.tolerance, read.delay_bound].map(|time| time.map(Span::duration));
         assert_eq!(times, [standard.beat, standard.tolerance, standard.delay].map(Some), "shown is the default");
         assert!(quorate_core::catalog::entry(&read.algorithm.unwrap()).is_ok());
+    }
+
+    /// Where a file says what an option of the command line says.
+    fn key_of(option: &str) -> String {
+        match option {
+            "member" => "members".into(),
+            "member-listen" => "turns.listen".into(),
+            "option" => "turns.options".into(),
+            "log" => "log.format".into(),
+            "max-connections" => "limits.connections".into(),
+            tls if tls.starts_with("tls-") => tls.replace('-', "."),
+            other if Config::parse(&format!("{other} = [[{{}}]]")).is_err_and(|why| why.contains("unknown field")) => {
+                format!("turns.{other}")
+            }
+            other => other.into(),
+        }
+    }
+
+    #[test]
+    fn a_file_can_say_all_that_options_can() {
+        let command = Serve::augment_args(clap::Command::new("serve"));
+        let mut count = 0;
+        // Not which file it is, nor what one program tells another.
+        let options = command.get_arguments().filter(|option| !option.is_hide_set() && option.get_id() != "config");
+        for option in options {
+            let aliases = option.get_all_aliases().unwrap_or_default();
+            for name in option.get_long().into_iter().chain(aliases) {
+                // No key has such a value; but this one is known.
+                let why = Config::parse(&format!("{} = [[{{}}]]", key_of(name))).unwrap_err();
+                assert!(!why.contains("unknown field"), "--{name}: {why}");
+                count += 1;
+            }
+        }
+        assert!(count > 20, "{count} options");
+        assert!(Config::parse("unheard-of = [[{}]]").unwrap_err().contains("unknown field"));
+    }
+
+    #[test]
+    fn the_number_of_a_node_is_also_its_id_and_what_is_for_turns_may_be_written() {
+        assert_eq!(Config::parse("id = 3").unwrap().node, Some(3));
+        let read = Config::parse("[turns]\ntrace = \"a.trace\"\nforgotten = true").unwrap().turns.unwrap();
+        assert_eq!((read.trace, read.forgotten), (Some("a.trace".into()), true));
+        let misplaced = Config::parse("trace = \"a.trace\"").unwrap_err();
+        assert!(misplaced.contains("write it under [turns]"), "{misplaced}");
     }
 
     #[test]

@@ -155,12 +155,14 @@ impl Plan {
             || arguments.forgotten
             || arguments.trace.is_some();
         let member_listen = arguments.member_listen.or_else(|| written.as_ref().and_then(|turns| turns.listen.clone()));
+        let is_forgotten = arguments.forgotten || written.as_ref().is_some_and(|turns| turns.forgotten);
+        let trace = arguments.trace.or_else(|| written.as_ref().and_then(|turns| turns.trace.clone()));
         let engine = match arguments.turns.settle(config.engine, written)? {
             Some(mut turns) => {
                 if let Some(cluster) = arguments.cluster {
                     turns.cluster = cluster;
                 }
-                let (tls, is_forgotten) = (tls.clone(), arguments.forgotten);
+                let tls = tls.clone();
                 refuse_what_turns_have_not(joins, advertise.as_deref(), &members, listen)?;
                 let listen = member_listen;
                 EngineSettings::Peer(PeerSettings {
@@ -171,7 +173,7 @@ impl Plan {
                     tls,
                     is_insecure,
                     is_forgotten,
-                    trace: arguments.trace,
+                    trace,
                     turns,
                 })
             }

@@ -1,6 +1,7 @@
 //! `--engine peer`: how nodes take turns, on the command line and in `node.toml`.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
 use clap::{Args, ValueEnum};
@@ -85,6 +86,8 @@ pub(super) struct WrittenTurns {
     pub(super) delay_bound: Option<Span>,
     pub(super) cluster: Option<String>,
     pub(super) listen: Option<String>,
+    pub(super) forgotten: bool,
+    pub(super) trace: Option<PathBuf>,
 }
 
 impl WrittenTurns {
