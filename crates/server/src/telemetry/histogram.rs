@@ -2,20 +2,44 @@
 
 use std::time::Duration;
 
-/// The upper ends of the steps, in milliseconds. What took longer is in one more.
-pub(super) const BOUNDS_MS: [u64; 8] = [1, 10, 100, 1_000, 10_000, 60_000, 600_000, 3_600_000];
+/// The upper ends of the steps, in microseconds. What took longer is in one more. An entry on loopback takes 100 µs, one
+/// in a data centre 1 ms, one across an ocean 200 ms; so below a minute it is told apart within a factor of two and a
+/// half.
+pub(super) const BOUNDS_US: [u64; 22] = [
+    50,
+    100,
+    250,
+    500,
+    1_000,
+    2_500,
+    5_000,
+    10_000,
+    25_000,
+    50_000,
+    100_000,
+    250_000,
+    500_000,
+    1_000_000,
+    2_500_000,
+    5_000_000,
+    10_000_000,
+    25_000_000,
+    60_000_000,
+    300_000_000,
+    600_000_000,
+    3_600_000_000,
+];
 
 /// So many things took so long.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Histogram {
-    steps: [u64; BOUNDS_MS.len() + 1],
+    steps: [u64; BOUNDS_US.len() + 1],
     total: Duration,
 }
 
 impl Histogram {
     pub(super) fn record(&mut self, took: Duration) {
-        let fits = |bound: &u64| took <= Duration::from_millis(*bound);
-        let step = BOUNDS_MS.iter().position(fits).unwrap_or(BOUNDS_MS.len());
+        let step = BOUNDS_US.partition_point(|bound| Duration::from_micros(*bound) < took);
         self.steps[step] += 1;
         self.total = self.total.saturating_add(took);
     }
@@ -40,9 +64,9 @@ impl Histogram {
     /// Each upper end in seconds, and how many did not take longer.
     pub(super) fn cumulative(&self) -> impl Iterator<Item = (f64, u64)> {
         let mut sum = 0;
-        BOUNDS_MS.iter().zip(self.steps).map(move |(bound, count)| {
+        BOUNDS_US.iter().zip(self.steps).map(move |(bound, count)| {
             sum += count;
-            (*bound as f64 / 1000.0, sum)
+            (*bound as f64 / 1e6, sum)
         })
     }
 }
@@ -54,11 +78,13 @@ mod tests {
     #[test]
     fn what_took_longest_is_counted_too() {
         let mut histogram = Histogram::default();
-        for took_ms in [0, 1, 2, 60_000, 60_001, u64::MAX / 4] {
-            histogram.record(Duration::from_millis(took_ms));
+        for took_us in [0, 50, 51, 60_000_000, 60_000_001, u64::MAX / 4] {
+            histogram.record(Duration::from_micros(took_us));
         }
-        let counts: Vec<_> = histogram.cumulative().map(|(_, count)| count).collect();
-        assert_eq!(counts, [2, 3, 3, 3, 3, 4, 5, 5]);
+        let below = |seconds: f64| histogram.cumulative().find(|(bound, _)| *bound == seconds).map(|(_, count)| count);
+        let bounds = [0.00005, 0.0001, 0.00025, 25.0, 60.0, 300.0, 3600.0];
+        assert_eq!(bounds.map(below), [2, 3, 3, 3, 4, 5, 5].map(Some));
         assert_eq!(histogram.count(), 6);
+        assert!(BOUNDS_US.is_sorted_by(|one, next| one < next));
     }
 }
