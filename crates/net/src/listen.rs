@@ -158,13 +158,13 @@ impl Listener {
     }
 
     async fn introduce(&self, socket: TcpStream) -> Result<Inlet, String> {
-        socket.set_nodelay(true).map_err(broken)?;
+        socket.set_nodelay(true).map_err(|error| explain(&error))?;
         match &self.tls {
             Some(tls) => match tls.accept(socket).await {
                 Ok(stream) => self.meet(stream, has_shown).await,
                 Err((error, socket)) => {
                     hear_out(socket).await;
-                    Err(broken(error))
+                    Err(explain(&error))
                 }
             },
             None => self.meet(socket, |_, _| true).await,
@@ -192,6 +192,7 @@ impl Listener {
         stream: &mut S,
         has_shown: impl Fn(&S, u32) -> bool,
     ) -> Result<(Id, Arc<Speaker>, Incoming), String> {
+        let broken = |error: io::Error| explain(&error);
         // Also to who speaks something else: it can say what this is.
         frame::write_preface(stream).await.map_err(broken)?;
         stream.flush().await.map_err(broken)?;
@@ -269,10 +270,6 @@ impl Listener {
         }
         Ok((id, speaker))
     }
-}
-
-fn broken(error: io::Error) -> String {
-    explain(&error)
 }
 
 /// Reads what who is refused still says. A connection that is closed before is reset, and with it may be lost what it

@@ -69,8 +69,8 @@ pub enum JoinError {
     Store(#[from] StoreError),
     /// It cannot listen.
     #[error(
-        "cannot listen for other members on {address}: {error}; if another program has the port, choose another one for \
-         this node on all of them (--member), or listen elsewhere with --member-listen (`Config::listen`)"
+        "cannot listen for other members on {address}: {error}; if another program has the port, choose another one \
+         for this node on all of them (--member), or listen elsewhere with --member-listen (`Config::listen`)"
     )]
     Listen {
         /// Where.

@@ -157,8 +157,8 @@ pub(crate) fn has_shown(stream: &server::TlsStream<TcpStream>, id: u32) -> bool 
 /// What to do about a member of another authority.
 const ONE_AUTHORITY: &str = "all members need certificates of one authority (`quorate keys nodes`), and its ca.crt";
 /// What to do about a member without certificates.
-const ALL_OR_NONE: &str = "give certificates to all members (--tls-ca, --tls-cert and --tls-key, or `Config::tls`), or to \
-                           none";
+const ALL_OR_NONE: &str = "give certificates to all members (--tls-ca, --tls-cert and --tls-key, or `Config::tls`), or \
+                           to none";
 
 /// Whether this is how TLS begins: one of its records.
 pub(crate) fn is_tls(begin: &[u8]) -> bool {

@@ -361,8 +361,8 @@ mod tests {
         assert_eq!(effects_of(1, &mut process(1, 1), start(2)), vec![leader(1)]);
     }
 
-    /// Process 3 is killed; 1 and 2 elect 2; the announcement of that reaches the next life of 3, as 2 has heard of that
-    /// life before it sends it on.
+    /// Process 3 is killed; 1 and 2 elect 2; the announcement of that reaches the next life of 3, as 2 has heard of
+    /// that life before it sends it on.
     #[test]
     fn an_announcement_that_a_restart_has_overtaken_ends_there_and_is_nobodys_fault() {
         let mut back = process(3, 3);

@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-/// The upper ends of the steps, in microseconds. What took longer is in one more. An entry on loopback takes 100 µs, one
-/// in a data centre 1 ms, one across an ocean 200 ms; so below a minute it is told apart within a factor of two and a
-/// half.
+/// The upper ends of the steps, in microseconds. What took longer is in one more. An entry on loopback takes 100 µs,
+/// one in a data centre 1 ms, one across an ocean 200 ms; so below a minute it is told apart within a factor of two and
+/// a half.
 pub(super) const BOUNDS_US: [u64; 22] = [
     50,
     100,
