@@ -200,7 +200,7 @@ fn runs_and_traces_are_drawn() {
     let (page, trace) = (path("run.html"), path("run.jsonl"));
     stdout(&["sim", "bully", "-n", "4", "--diagram", &page, "--trace", &trace, "--down", "--clocks", "lamport"]);
     let page = std::fs::read_to_string(page).unwrap();
-    assert!(page.contains("<title>bully, seed 1</title>") && page.contains("Lamport clock"));
+    assert!(page.contains("<title>bully, n = 4, seed 1</title>") && page.contains("Lamport clock"));
     for (name, begin) in [("a.svg", "<svg"), ("a.png", "PNG"), ("a.html", "<!doctype html>"), ("a.txt", "run")] {
         stdout(&["diagram", &trace, "-o", &path(name), "--to", "1"]);
         let drawn = std::fs::read(path(name)).unwrap();

@@ -76,6 +76,131 @@ fn the_waiting_times_of_a_run_are_drawn() {
     assert!(told.contains("--plot is for mutual exclusion; bully is for election"), "{told}");
 }
 
+/// The rings of a drawing, and what its flags say.
+fn marks(path: &Path) -> (Vec<(String, String)>, Vec<String>) {
+    let content = std::fs::read_to_string(path).unwrap();
+    let document = roxmltree::Document::parse(&content).unwrap();
+    let of_class =
+        |name: &'static str| document.descendants().filter(move |node| node.attribute("class") == Some(name));
+    let place =
+        |node: roxmltree::Node<'_, '_>| ["cx", "cy"].map(|name| node.attribute(name).unwrap().to_string()).into();
+    let said = of_class("flagged").map(|node| node.text().unwrap().to_string());
+    (of_class("ring").map(place).collect(), said.collect())
+}
+
+/// Where the line of a process is, across the time axis of a drawing to the right.
+fn line_of(path: &Path, name: &str) -> f64 {
+    let content = std::fs::read_to_string(path).unwrap();
+    let document = roxmltree::Document::parse(&content).unwrap();
+    let is_name = |node: &roxmltree::Node<'_, '_>| node.attribute("class") == Some("name") && node.text() == Some(name);
+    document.descendants().find(is_name).unwrap().attribute("y").unwrap().parse::<f64>().unwrap() - 5.0
+}
+
+/// At the time when p3 enters, p4 does something as well, and later; and the trace has the mark where the run has it.
+#[test]
+fn what_is_broken_is_marked_at_who_broke_it_also_in_its_trace() {
+    let folder = folder("marked");
+    std::fs::create_dir_all(&folder).unwrap();
+    let [run, again, chart, trace] = ["run.svg", "again.svg", "run.txt", "t.jsonl"].map(|name| folder.join(name));
+    let broken = ["sim", "lamport", "-n", "4", "--entries", "6", "--loss", "0.1", "--seed", "1", "-q"];
+    let drawn = quorate(&[&broken[..], &["--diagram", text(&run), "--trace", text(&trace)]].concat());
+    assert_eq!(drawn.status.code(), Some(10), "{drawn:?}");
+    let (rings, said) = marks(&run);
+    assert!(said.iter().any(|said| said == "p3 entered while p2 was inside"), "{said:?}");
+    assert!(rings.iter().any(|(_, y)| y.parse::<f64>().unwrap() == line_of(&run, "p3")), "{rings:?}");
+    assert!(quorate(&["diagram", text(&trace), "-o", text(&again)]).status.success());
+    assert_eq!(marks(&again).0, rings, "from its records alone");
+    quorate(&[&broken[..], &["--diagram", text(&chart)]].concat());
+    let chart = std::fs::read_to_string(chart).unwrap();
+    assert!(chart.contains("▶▶▶  p3 entered while p2 was inside"), "{chart}");
+    let content = std::fs::read_to_string(run).unwrap();
+    assert!(content.contains("lamport, n = 4, seed 1") && content.contains("Made by: quorate sim lamport -n 4"));
+}
+
+/// The second of three real nodes does not write down that it leaves: so it is inside when others enter.
+#[test]
+fn what_real_nodes_broke_is_marked_at_who_broke_it() {
+    let folder = folder("nodes");
+    std::fs::create_dir_all(&folder).unwrap();
+    let [first, second, third] =
+        [1, 2, 3].map(|id| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/traces/{id}.trace")));
+    let written = std::fs::read_to_string(second).unwrap();
+    let kept = written.lines().filter(|line| !line.contains("\"leaving\"")).map(|line| format!("{line}\n"));
+    let second = folder.join("2.trace");
+    std::fs::write(&second, kept.collect::<String>()).unwrap();
+    let (drawing, chart) = (folder.join("nodes.svg"), folder.join("nodes.txt"));
+    for path in [&drawing, &chart] {
+        let traces = [text(&first), text(&second), text(&third)];
+        let output = quorate(&[&["diagram"], &traces[..], &["-o", text(path)]].concat());
+        assert!(output.status.success(), "{output:?}");
+    }
+    let (rings, said) = marks(&drawing);
+    let broken = said.iter().find(|said| said.contains("entered while p2 was inside")).unwrap();
+    let who = broken.split(' ').next().unwrap();
+    assert!(rings.iter().any(|(_, y)| y.parse::<f64>().unwrap() == line_of(&drawing, who)), "{broken}: {rings:?}");
+    let chart = std::fs::read_to_string(chart).unwrap();
+    let (title, rows) = chart.split_once("\n\n").unwrap();
+    assert!(title.contains("3 nodes") && rows.trim_start().starts_with("s  p1"), "{chart}");
+    // Clocks differ, and time runs on nevertheless.
+    let times = rows.lines().filter_map(|row| row.split_whitespace().next());
+    let ends = times.map(|time| time.split('-').map(|time| time.parse::<f64>()).collect::<Result<Vec<_>, _>>());
+    let ends: Vec<f64> = ends.filter_map(Result::ok).flatten().collect();
+    assert!(ends.len() > 10 && ends.is_sorted(), "{ends:?}");
+}
+
+#[test]
+fn steps_are_called_steps() {
+    let folder = folder("steps");
+    std::fs::create_dir_all(&folder).unwrap();
+    let check = ["check", "maekawa", "-n", "3", "--diagram"];
+    let [svg, page, replayed] = ["run.svg", "run.html", "replayed.svg"].map(|name| folder.join(name));
+    for path in [&svg, &page] {
+        let output = quorate(&[&check[..], &[text(path)]].concat());
+        assert_eq!(output.status.code(), Some(11), "{output:?}");
+        assert!(String::from_utf8_lossy(&output.stdout).contains("\nstep p1 "), "{output:?}");
+    }
+    let names = quorate(&["scenarios", "--json"]);
+    let names: serde_json::Value = serde_json::from_slice(&names.stdout).unwrap();
+    let name = names[0]["name"].as_str().unwrap().to_string();
+    quorate(&["replay", &name, "--diagram", text(&replayed)]);
+    for path in [&svg, &replayed] {
+        let words = words(path);
+        assert!(words.contains("steps →") && !words.contains('δ'), "{words}");
+    }
+    assert!(std::fs::read_to_string(page).unwrap().contains("\"unit\":\"step\""));
+}
+
+#[test]
+fn a_part_without_anything_is_refused_with_what_there_is() {
+    let folder = folder("empty");
+    std::fs::create_dir_all(&folder).unwrap();
+    let (drawing, trace) = (folder.join("run.svg"), folder.join("t.jsonl"));
+    let sim = ["sim", "central", "-n", "3", "-q", "--diagram", text(&drawing)];
+    for (part, why) in [
+        (&["--from", "500"][..], "nothing happens then: the run lasts from 0 to "),
+        (&["--from", "9", "--to", "3"], "--from 9 comes after --to 3"),
+        (&["--records", "90000..90001"], "the run has "),
+    ] {
+        let output = quorate(&[&sim[..], part].concat());
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{part:?}: {told}");
+        assert!(told.contains(why), "{told}");
+        assert!(!drawing.exists());
+    }
+    assert!(quorate(&["sim", "central", "-n", "3", "--trace", text(&trace)]).status.success());
+    let output = quorate(&["diagram", text(&trace), "-o", text(&drawing), "--from", "500"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+    let output = quorate(&["diagram", text(&trace)]);
+    let chart = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && chart.contains("  p1 ") && chart.contains("ENTERS #1"), "{chart}");
+    let output = quorate(&["sim", "central", "-n", "3", "--diagram", "-"]);
+    let sim = String::from_utf8_lossy(&output.stdout).into_owned();
+    // But for the titles, the same chart.
+    assert!(sim.ends_with(chart.split_once("\n\n").unwrap().1), "{sim}");
+    let output = quorate(&["sim", "central", "--json", "--diagram", "-"]);
+    assert_eq!(output.status.code(), Some(2), "{output:?}");
+}
+
 #[test]
 fn the_chance_of_a_violation_is_drawn_against_votes_and_time() {
     let folder = folder("chance");

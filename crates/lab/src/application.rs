@@ -46,6 +46,11 @@ pub trait Application<P: Process> {
         Number::ZERO
     }
 
+    /// Whether a process that finds out about crashes itself takes somebody for dead.
+    fn suspects(_process: &P, _id: Id) -> bool {
+        false
+    }
+
     /// How a process observes the stamp of one.
     fn observe(_stamp: Number) -> Option<P::Input> {
         None
@@ -306,6 +311,10 @@ impl<M: Mutex> Application<Withdrawable<M>> for Clients {
 
     fn stamp(process: &Withdrawable<M>) -> Number {
         process.stamp()
+    }
+
+    fn suspects(process: &Withdrawable<M>, id: Id) -> bool {
+        process.algorithm().suspects(id)
     }
 
     fn observe(stamp: Number) -> Option<Request> {

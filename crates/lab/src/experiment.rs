@@ -257,6 +257,7 @@ impl Experiment {
             drift_ppm: self.drift_ppm,
             detector: self.detector.unwrap_or(entry.assumptions.detector),
             until: self.until.or(default_end),
+            detects: self.recovery.is_some(),
             restless: entry.restless || self.recovery.is_some(),
             watch: Watch { properties, keep_records: self.keep_records, detector_needs: default_end.unwrap_or(0) },
         }

@@ -2,17 +2,22 @@
 //!
 //! `UPDATE=1 cargo test -p quorate-lab --test diagrams` rewrites the files in `tests/diagrams`; look at them.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 use proptest::test_runner::RngSeed;
 use quorate_core::clock::{Epoch, Fence, Number};
 use quorate_core::id::Id;
+use quorate_core::setting::Recovering;
 use quorate_core::trace::{Label, Opinion, Record, What};
 use quorate_lab::application::{ClientPlan, Workload};
-use quorate_lab::diagram::{Clocks, FILE_COLUMNS, Format, MOST_RECORDS, Mark, Part, Picture, View, json_lines, shiviz};
+use quorate_lab::diagram::{
+    Clocks, FILE_COLUMNS, Format, MOST_RECORDS, Mark, Part, Picture, Spot, Unit, View, broken, json_lines, shiviz,
+};
 use quorate_lab::experiment::{Experiment, Spectators};
 use quorate_lab::network::Delay;
+use quorate_lab::recovery::Beside;
 use quorate_lab::simulate::Fault;
 use quorate_lab::time::DELTA;
 
@@ -94,9 +99,8 @@ fn messages_are_doubled_and_a_process_crashes() {
         ..contention()
     };
     let records = records("lamport", &experiment);
-    let unexpected = records.iter().find(|record| matches!(record.what, What::Unexpected { .. })).unwrap();
-    let text = "FIFO and \"exactly once\" are assumed: 2 < 3 & so on".into();
-    let marks = vec![Mark { at: unexpected.at, process: Some(unexpected.process), text }];
+    let unexpected = records.iter().position(|record| matches!(record.what, What::Unexpected { .. })).unwrap();
+    let marks = vec![Mark::at_record(unexpected, "FIFO and \"exactly once\" are assumed: 2 < 3 & so on")];
     let title = "lamport: a network that it does not assume".into();
     let picture = Picture { n: 3, records: &records, title, marks };
     compare("lamport-with-faults", &picture);
@@ -104,6 +108,64 @@ fn messages_are_doubled_and_a_process_crashes() {
     let part = Part::Times { from: Some(DELTA), to: None };
     let folded = View { fold: true, clocks: Some(Clocks::Vector), part, ..View::default() };
     compare_view("lamport-with-faults-folded", &picture, &folded, &[("svg", Format::Svg)]);
+}
+
+/// Two are inside, and at the very same time the others do something, too: the mark is at who entered.
+#[test]
+fn a_violation_is_marked_where_it_happens() {
+    let clients = ClientPlan { entries: 6, ..ClientPlan::default() };
+    let experiment = Experiment { n: 4, loss: 0.1, clients, ..Experiment::default() };
+    let records = records("lamport", &experiment);
+    let marks = broken(4, &records);
+    let Spot::Record(place) = marks[0].spot else { panic!("{marks:?}") };
+    assert_eq!((records[place].process, &*marks[0].text), (Id::new(3), "p3 entered while p2 was inside"));
+    assert!(records.iter().rfind(|record| record.at == records[place].at).unwrap().process != Id::new(3));
+    let title = "lamport: a message is lost, and two are inside".into();
+    let picture = Picture { n: 4, records: &records, title, marks };
+    compare("lamport-broken", &picture);
+    let part = Part::Records(place.saturating_sub(40)..place + 20);
+    let down = View { down: true, part, ..View::default() };
+    compare_view("lamport-broken-down", &picture, &down, &[("svg", Format::Svg)]);
+}
+
+/// Who recovers finds out about crashes itself, and that is drawn; and its many kinds of messages all look different.
+#[test]
+fn a_recovery_shows_who_is_taken_for_dead() {
+    let clients = ClientPlan { entries: 6, ..ClientPlan::default() };
+    let recovery = Some(Recovering::with(Beside::Ring));
+    let faults = vec![Fault::Crash(Id::new(1), 6 * DELTA)];
+    let records = records("central", &Experiment { n: 4, clients, recovery, faults, ..Experiment::default() });
+    let told = |by| Record { at: 0, process: Id::new(by), what: What::Told { of: Id::new(1), alive: false } };
+    for by in [2, 3, 4] {
+        let is_told = |record: &&Record| record.process == told(by).process && record.what == told(by).what;
+        assert_eq!(records.iter().filter(is_told).count(), 1, "p{by}");
+    }
+    let svg = Picture { n: 4, records: &records, title: "recovery".into(), marks: vec![] }.svg();
+    assert!(svg.contains("taken for dead by others") && svg.contains(">a timer runs out<"));
+    let document = roxmltree::Document::parse(&svg).unwrap();
+    let samples = document.descendants().filter(|node| node.attribute("transform").is_some());
+    let classes = samples.map(|sample| -> Vec<_> {
+        let parts = sample.children().filter_map(|part| part.attribute("class"));
+        // Without its colour, which is the second word.
+        parts.map(|class| class.split(' ').filter(|word| !word.starts_with('k')).collect::<Vec<_>>()).collect()
+    });
+    let arrows: Vec<_> = classes.filter(|classes| classes.len() == 3 && classes[1].contains(&"head")).collect();
+    let different: BTreeSet<_> = arrows.iter().collect();
+    assert!(arrows.len() > 6 && different.len() == arrows.len(), "{arrows:?}");
+}
+
+/// What is counted in steps says so, and what is counted in seconds; neither says δ.
+#[test]
+fn times_are_in_their_unit() {
+    let records = records("ricart-agrawala", &contention());
+    let picture = Picture { n: 3, records: &records, title: "units".into(), marks: vec![] };
+    for (unit, axis) in [(Unit::Steps, ">steps →<"), (Unit::Seconds, ">time in s →<")] {
+        let view = View { unit, fold: true, ..View::default() };
+        let (svg, text) = (picture.svg_of(&view), picture.text_of(FILE_COLUMNS, &view));
+        assert!(svg.contains(axis) && !svg.contains('δ') && !text.contains('δ'), "{unit:?}");
+        assert_eq!(svg.contains("time is not to scale"), unit == Unit::Seconds);
+    }
+    assert!(picture.svg().contains(">time in δ →<"));
 }
 
 /// Of a run of 100,000 records a part is drawn, and all of it exported.
@@ -117,7 +179,7 @@ fn long_runs_are_cut() {
     let mut records = records("ricart-agrawala", &experiment);
     assert!(records.len() >= 100_000, "{}", records.len());
     records.truncate(100_000);
-    let mark = Mark { at: records[60_000].at, process: None, text: "here".into() };
+    let mark = Mark::at_time(records[60_000].at, "here");
     let picture = Picture { n: 5, records: &records, title: "long".into(), marks: vec![mark] };
     let (text, svg, narrow) = (picture.text(FILE_COLUMNS), picture.svg(), picture.text(40));
     assert!(svg.len() < 1000 * MOST_RECORDS, "{} bytes", svg.len());
@@ -192,7 +254,8 @@ fn what() -> impl Strategy<Value = What> {
 }
 
 fn mark() -> impl Strategy<Value = Mark> {
-    (number(), proptest::option::of(id()), any::<String>()).prop_map(|(at, process, text)| Mark { at, process, text })
+    let spot = prop_oneof![number().prop_map(Spot::Time), (0..80_usize).prop_map(Spot::Record)];
+    (spot, any::<String>()).prop_map(|(spot, text)| Mark { spot, text })
 }
 
 proptest! {

@@ -8,7 +8,7 @@ use base64::engine::general_purpose::STANDARD;
 use quorate_core::id::Id;
 use quorate_core::trace::{Label, Record, What};
 use quorate_lab::application::{ClientPlan, Workload};
-use quorate_lab::diagram::{Format, MOST_STEPPED, Mark, Picture, View};
+use quorate_lab::diagram::{Clocks, Format, MOST_STEPPED, Mark, Picture, Unit, View};
 use quorate_lab::experiment::{Experiment, Spectators};
 use quorate_lab::time::DELTA;
 use resvg::tiny_skia::Pixmap;
@@ -95,7 +95,7 @@ fn what_a_run_says_is_text_on_its_page() {
         record(What::Unexpected { from: None, why: "{{script}} <!-- ]]> & \u{2028}".into() }),
         record(What::Lost { to, sequence: 1, label }),
     ];
-    let mark = Mark { at: 0, process: None, text: "</script><b>bold".into() };
+    let mark = Mark::at_time(0, "</script><b>bold");
     let html = Picture { n: 2, records: &records, title: evil.into(), marks: vec![mark] }.html(&View::default());
     assert_eq!(html.matches("<script").count(), 2, "the data and the module");
     assert_eq!(html.matches("</script").count(), 2);
@@ -136,6 +136,58 @@ fn a_page_knows_each_step_and_what_everybody_does_then() {
 }
 
 #[test]
+fn a_page_says_how_it_was_made_and_what_it_counts() {
+    let records = contention();
+    let command = Some("quorate sim x --diagram '<b>.html'".to_string());
+    let view = View { unit: Unit::Steps, command, ..View::default() };
+    let html = picture(&records).html(&view);
+    assert!(html.contains("<code>quorate sim x --diagram '&lt;b&gt;.html'</code>"), "{}", &html[..2_000]);
+    assert_eq!(data(&html)["unit"], "step");
+    assert!(!elements(&html, "svg")[0].1.contains('δ'));
+}
+
+/// Where each label of a drawing is: its middle, and half its width.
+fn labels(svg: &str) -> Vec<(f64, f64, f64)> {
+    let document = roxmltree::Document::parse(svg).unwrap();
+    let is_label =
+        |node: &roxmltree::Node<'_, '_>| node.attribute("class").is_some_and(|class| class.starts_with("label"));
+    let place = |node: roxmltree::Node<'_, '_>| {
+        let number = |name| node.attribute(name).unwrap().parse::<f64>().unwrap();
+        (number("x"), number("y"), 3.3 * node.text().unwrap_or_default().chars().count() as f64)
+    };
+    document.descendants().filter(is_label).map(place).collect()
+}
+
+/// 64 processes and 100,000 records: one sees somebody enter, and labels can be read.
+#[test]
+fn a_large_group_can_be_read() {
+    let records = run("ricart-agrawala", 64, 391, Workload::Contended);
+    assert!(records.len() >= 90_000, "{}", records.len());
+    let picture = Picture { n: 64, records: &records, title: "large".into(), marks: vec![] };
+    let svg = picture.svg();
+    assert!(svg.matches("ENTERS #").count() >= 3, "{}", svg.matches("ENTERS #").count());
+    assert!(svg.contains("--from, --to or --records choose another part"));
+    assert!(
+        svg.contains("reply to ") || svg.contains("reply(") && svg.contains(" to 6"),
+        "what is said to all is said once"
+    );
+    let labels = labels(&svg);
+    for (index, &(x, y, half)) in labels.iter().enumerate() {
+        let covers = |&&(other_x, other_y, other_half): &&(f64, f64, f64)| {
+            let (wide, high) = (half + other_half - f64::abs(x - other_x), 14.0 - f64::abs(y - other_y));
+            wide > 0.0 && high > 0.0 && wide.min(2.0 * half) * high > 0.5 * 28.0 * half
+        };
+        assert_eq!(labels[..index].iter().filter(covers).count(), 0, "the label at {x}, {y} covers others");
+    }
+    let html = picture.html(&View::default());
+    assert!(html.matches("ENTERS #").count() >= 10);
+    let vectors = View { clocks: Some(Clocks::Vector), ..View::default() };
+    let svg = picture.svg_of(&vectors);
+    let longest = svg.lines().filter(|line| line.contains(r#"class="clock""#)).map(str::len).max().unwrap();
+    assert!(longest < 160, "{longest}");
+}
+
+#[test]
 fn a_png_is_as_large_as_the_drawing_and_shows_it() {
     let records = contention();
     let picture = picture(&records);
@@ -172,7 +224,7 @@ fn long_runs_are_shown_in_part() {
     // Generous for a busy machine.
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     let left_out = records.len() - MOST_STEPPED;
-    assert!(html.contains(&format!("<p class=\"q-note\">{left_out} later records are not shown.</p>")));
+    assert!(html.contains(&format!("<p class=\"q-note\">{left_out} later records are not shown; ")));
     let png = Pixmap::decode_png(&picture.png(&View::default()).unwrap()).unwrap();
     assert!(png.height() > 64 * 60);
 }

@@ -4,11 +4,13 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
-use quorate_core::trace::Record;
+use quorate_core::id::Id;
+use quorate_core::process::Ticks;
+use quorate_core::trace::{Record, What};
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::files;
 use quorate_lab::command::output::Terminal;
-use quorate_lab::diagram::{Format, Mark, Picture, Unit, View};
+use quorate_lab::diagram::{self, Mark, Picture, Unit, View};
 use quorate_lab::judge::{Finding, Life, judge, merge, read};
 
 use crate::arguments::Diagram;
@@ -18,14 +20,12 @@ const MOST_NAMED: usize = 10;
 
 pub(crate) fn run(arguments: &Diagram, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let path = &arguments.output;
-    let format = Format::of(path)?;
-    if !format.is_diagram() {
-        return Err(Failure::Usage(format!("-o {}: it draws .svg, .png, .html or .txt", path.display())));
-    }
+    let format = files::form_of_diagram("-o", path, terminal)?;
     let run = load(arguments)?;
     let picture = Picture { n: run.n, records: &run.records, title: run.title, marks: run.marks };
-    let view = View { unit: run.unit, ..arguments.view.view() };
-    files::draw(path, &picture, format, &view)?;
+    let command = Some(files::command_line(std::env::args_os()));
+    let view = View { unit: run.unit, command, ..arguments.view.view() };
+    files::draw(path, &picture, format, &view, terminal)?;
     terminal.remark(&format!("{} records, drawn in {}", run.records.len(), path.display()));
     Ok(ExitCode::SUCCESS)
 }
@@ -75,9 +75,10 @@ fn of_the_laboratory(arguments: &Diagram, path: &Path, bytes: &[u8]) -> Result<R
             .map_err(|error| Failure::Usage(format!("{name}, line {line}: this is no record: {error}")))
     });
     let records = records.collect::<Result<Vec<_>, _>>()?;
-    let n = records.iter().map(|record| record.process.number()).max().unwrap_or(0);
+    let n = diagram::group(&records);
+    let marks = diagram::broken(n, &records);
     let title = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    Ok(Run { n, records, title, marks: Vec::new(), unit: Unit::Delta })
+    Ok(Run { n, records, title, marks, unit: Unit::Delta })
 }
 
 /// What nodes wrote, put in order by their vector clocks, with what is broken.
@@ -91,23 +92,33 @@ fn of_nodes(arguments: &Diagram, lives: Vec<Life>) -> Result<Run, Failure> {
     let begin = merged.events.iter().map(|event| event.record.at).min().unwrap_or(0);
     let is_shown = |resource: Option<&str>| resource.is_none_or(|name| Some(name) == chosen);
     let shown = merged.events.into_iter().filter(|event| is_shown(event.resource.as_deref()));
-    let records = shown.map(|event| Record { at: event.record.at - begin, ..event.record }).collect();
-    let marks = judgement.resources.iter().filter(|resource| Some(&*resource.name) == chosen).flat_map(|resource| {
-        resource.findings.iter().filter_map(|(_, finding)| match finding {
-            Finding::Violated { at, why } => {
-                Some(Mark { at: at.saturating_sub(begin), process: None, text: why.clone() })
-            }
-            Finding::Held | Finding::Undecided { .. } => None,
-        })
+    let records: Vec<Record> = shown.map(|event| Record { at: event.record.at - begin, ..event.record }).collect();
+    let findings = judgement.resources.iter().filter(|resource| Some(&*resource.name) == chosen);
+    let findings = findings.flat_map(|resource| &resource.findings).filter_map(|(_, finding)| match finding {
+        Finding::Violated { at, by, why } => Some(mark(&records, at.saturating_sub(begin), *by, why)),
+        Finding::Held | Finding::Undecided { .. } => None,
     });
+    let marks = findings.collect();
     let about = chosen.map(|name| format!(", {name:?}")).unwrap_or_default();
     Ok(Run {
         n: judgement.header.n,
         records,
         title: format!("{}, {} nodes{about}", judgement.entry.name, judgement.header.n),
-        marks: marks.collect(),
+        marks,
         unit: Unit::Seconds,
     })
+}
+
+/// The mark of what somebody did at a time of its own clock, or of what nobody did until then.
+fn mark(records: &[Record], at: Ticks, by: Option<Id>, why: &str) -> Mark {
+    let is_it = |record: &Record| {
+        let may_be = matches!(record.what, What::Entered { .. } | What::Wrote { .. });
+        may_be && record.at == at && Some(record.process) == by
+    };
+    match records.iter().position(is_it) {
+        Some(place) => Mark::at_record(place, why),
+        None => Mark::at_time(at, why),
+    }
 }
 
 /// The resource to draw. A process can hold one and wait for another, which one line cannot show.

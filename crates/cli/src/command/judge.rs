@@ -81,7 +81,7 @@ fn verdicts(judgement: &Judgement) -> String {
 fn in_words(finding: &Finding, about: &str) -> (String, String) {
     match finding {
         Finding::Held => (styled(GOOD, "held"), String::new()),
-        Finding::Violated { at, why } => (styled(BAD, "violated"), format!("{about}, at {}: {why}", time(*at))),
+        Finding::Violated { at, why, .. } => (styled(BAD, "violated"), format!("{about}, at {}: {why}", time(*at))),
         Finding::Undecided { why } => (styled(DIM, "not decided"), format!("{about}: {why}")),
     }
 }

@@ -25,6 +25,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::catalog::{Choice, Entry, OptionSpec, Values};
 use crate::clock::{Fence, Number};
+use crate::id::Id;
 use crate::process::Process;
 use crate::setting::Setting;
 use crate::trace::{Recorded, What};
@@ -85,6 +86,12 @@ pub trait Mutex: Process<Input = Input, Output = Output> {
     fn saved_stamp(saved: &Self::Stable) -> Number {
         let _ = saved;
         Number::ZERO
+    }
+
+    /// Whether it takes somebody for dead, where it finds out about crashes itself.
+    fn suspects(&self, id: Id) -> bool {
+        let _ = id;
+        false
     }
 
     /// Whether one process has to lead the others, and there is nobody to, nor elected to. When it becomes true, an

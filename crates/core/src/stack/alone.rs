@@ -9,6 +9,7 @@ use super::{
 use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::election::Chosen;
+use crate::id::Id;
 use crate::journal::Past;
 use crate::mutex::{Input, Mutex, Output};
 use crate::process::{Effects, Event, Process, perform};
@@ -62,6 +63,10 @@ impl<M: Mutex> Mutex for Alone<M> {
 
     fn stamp(&self) -> Number {
         self.process.resources().highest_seen()
+    }
+
+    fn suspects(&self, id: Id) -> bool {
+        self.process.suspects(id)
     }
 }
 

@@ -8,9 +8,12 @@ use quorate_core::trace::{Record, What};
 
 use super::command_line;
 use super::{Claim, Exhibit, Ruling};
+use crate::diagram::{Mark, Unit};
 use crate::experiment::{Experiment, Spectators};
+use crate::explore::counterexample::Counterexample;
 use crate::explore::goal::Goal;
 use crate::explore::{Exploration, Findings};
+use crate::observer::Verdict;
 use crate::report::Report;
 use crate::time::DELTA;
 
@@ -96,7 +99,7 @@ impl Court {
                 None => format!("takes {} steps", found.steps.len()),
             };
             self.say(format!("{algorithm}: {goal} is broken, and the shortest run {ending}: {} ({bounds})", found.why));
-            self.show(algorithm, &exploration, found.records.clone(), &found.why);
+            self.show(algorithm, &exploration, found, goal);
         }
         let held: Vec<_> = goals.iter().filter(|goal| findings.holds(**goal)).map(Goal::to_string).collect();
         if !held.is_empty() {
@@ -158,15 +161,24 @@ impl Court {
     /// Shows a simulated run, if none is shown yet.
     pub(super) fn show_run(&mut self, algorithm: &'static str, experiment: &Experiment, run: &Run, why: &str) {
         if self.case.exhibit.is_none() {
-            let records = run.records.clone();
-            self.case.exhibit = Some(Exhibit { algorithm, n: experiment.n, records, why: why.into() });
+            let (n, records) = (experiment.n, run.records.clone());
+            // Of a run that was made to show something else, only what is promised and broken is marked.
+            let broken = run.report.outcome.verdicts.iter().find_map(|(property, verdict)| match verdict {
+                Verdict::Violated(violation) if run.report.promised.contains(property) => Some((*property, violation)),
+                Verdict::Violated(_) | Verdict::Held | Verdict::Undecided => None,
+            });
+            let mark = broken.map(|(property, violation)| Mark::of_violation(n, &records, property, violation));
+            let (why, unit) = (why.into(), Unit::Delta);
+            self.case.exhibit = Some(Exhibit { algorithm, n, records, why, mark, unit });
             self.case.shown_by = Some(command_line::sim(algorithm, experiment));
         }
     }
 
-    fn show(&mut self, algorithm: &'static str, exploration: &Exploration, records: Vec<Record>, why: &str) {
+    fn show(&mut self, algorithm: &'static str, exploration: &Exploration, found: &Counterexample, goal: Goal) {
         if self.case.exhibit.is_none() {
-            self.case.exhibit = Some(Exhibit { algorithm, n: exploration.n, records, why: why.into() });
+            let (n, records, why) = (exploration.n, found.records.clone(), found.why.clone());
+            let mark = Some(found.mark(n, goal));
+            self.case.exhibit = Some(Exhibit { algorithm, n, records, why, mark, unit: Unit::Steps });
             self.case.shown_by = Some(command_line::check(algorithm, exploration));
         }
     }

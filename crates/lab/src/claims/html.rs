@@ -114,6 +114,7 @@ fn tell(page: &mut Page, ruling: &Ruling) {
 mod tests {
     use super::*;
     use crate::claims::{Claim, Court, Exhibit, Verdict, claims};
+    use crate::diagram::{Mark, Unit};
     use quorate_core::id::Id;
     use quorate_core::trace::{Record, What};
 
@@ -141,16 +142,29 @@ mod tests {
     fn whatever_is_said_of_a_claim_is_text() {
         let claim = Claim { id: "P1", documents: "<A>", statement: "a < b", judge: |_: &mut Court| Verdict::Holds };
         let records = vec![Record { at: 0, process: Id::new(1), what: What::Wanted }];
-        let exhibit = Exhibit { algorithm: "central", n: 2, records, why: "<script>alert(1)</script>".into() };
+        let exhibit = Exhibit {
+            algorithm: "central",
+            n: 2,
+            records,
+            why: "<script>alert(1)</script>".into(),
+            mark: Some(Mark::at_record(0, "<b>")),
+            unit: Unit::Steps,
+        };
         let mut ruling = ruling(claim, Verdict::Conditional("</p>".into()));
         ruling.evidence.push("<img>".into());
         ruling.commands.push("quorate <x>".into());
         ruling.exhibit = Some(exhibit);
         let text = html(&[ruling]);
-        for wrong in ["<A>", "a < b", "<script>alert", "if </p>", "<img>", "<x>"] {
+        for wrong in ["<A>", "a < b", "<script>alert", "if </p>", "<img>", "<x>", "<b>"] {
             assert!(!text.contains(wrong), "{wrong}");
         }
-        for right in ["&lt;script&gt;alert(1)&lt;/script&gt;", "class=\"verdict conditional\"", "asks to enter"] {
+        for right in [
+            "&lt;script&gt;alert(1)&lt;/script&gt;",
+            "class=\"verdict conditional\"",
+            "asks to enter",
+            "class=\"ring\"",
+            ">steps →<",
+        ] {
             assert!(text.contains(right), "{right}");
         }
         let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };

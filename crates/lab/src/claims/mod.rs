@@ -37,6 +37,8 @@ use std::fmt;
 use quorate_core::trace::Record;
 use serde_json::{Value, json};
 
+use crate::diagram::{Mark, Picture, Unit, View};
+
 pub use court::Court;
 
 /// A sentence of the literature.
@@ -140,6 +142,19 @@ pub struct Exhibit {
     pub records: Vec<Record>,
     /// What is to be seen in it.
     pub why: String,
+    /// Where that is seen, if at one place.
+    pub mark: Option<Mark>,
+    /// What its times are counted in.
+    pub unit: Unit,
+}
+
+impl Exhibit {
+    /// The run as a picture, and how to see it: with its mark, and in its unit.
+    pub fn picture(&self, title: impl Into<String>) -> (Picture<'_>, View) {
+        let marks = self.mark.iter().cloned().collect();
+        let picture = Picture { n: self.n, records: &self.records, title: title.into(), marks };
+        (picture, View { unit: self.unit, ..View::default() })
+    }
 }
 
 impl Ruling {

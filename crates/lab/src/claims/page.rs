@@ -6,7 +6,6 @@ use quorate_core::catalog::DOCUMENTS;
 
 use super::{Exhibit, Ruling, SECTIONS, Verdict};
 use crate::conversation::conversation;
-use crate::diagram::Picture;
 
 /// A page and its drawings.
 pub struct Page {
@@ -126,7 +125,8 @@ pub(super) fn shown(ruling: &Ruling) -> Option<&Exhibit> {
 /// The drawing of a run.
 pub(super) fn drawing(ruling: &Ruling, exhibit: &Exhibit) -> String {
     let title = format!("{}: {}", ruling.claim.id, exhibit.why);
-    Picture { n: exhibit.n, records: &exhibit.records, title, marks: Vec::new() }.svg()
+    let (picture, view) = exhibit.picture(title);
+    picture.svg_of(&view)
 }
 
 fn anchor(ruling: &Ruling) -> String {

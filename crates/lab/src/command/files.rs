@@ -1,13 +1,16 @@
 //! The files that are written: diagrams and traces, in the form that their names ask for; figures; pages.
 
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
 use super::failure::Failure;
-use crate::diagram::{Format, Picture, View};
+use super::output::Terminal;
+use crate::diagram::{Format, Part, Picture, RenderError, Unit, View};
 use crate::plot::Figure;
+use crate::time::delta_text;
 
 /// What a diagram can be written as.
-const DRAWN: &str = ".svg, .png, .html or .txt";
+const DRAWN: &str = ".svg, .png, .html or .txt, or - for text here";
 
 /// What to write, and where.
 #[derive(Debug)]
@@ -18,26 +21,35 @@ pub struct Files<'a> {
 
 impl<'a> Files<'a> {
     /// A file for a diagram and one for a trace, whose names say in which form; nothing is written yet.
-    pub fn new(diagram: Option<&'a PathBuf>, trace: Option<&'a PathBuf>, view: View) -> Result<Files<'a>, Failure> {
+    pub fn new(
+        diagram: Option<&'a PathBuf>,
+        trace: Option<&'a PathBuf>,
+        view: View,
+        terminal: &Terminal,
+    ) -> Result<Files<'a>, Failure> {
         let mut files = Vec::new();
         for (path, is_diagram) in [(diagram, true), (trace, false)] {
             let Some(path) = path else { continue };
-            let format = Format::of(path)?;
-            if format.is_diagram() != is_diagram {
-                let (option, endings) =
-                    if is_diagram { ("--diagram", DRAWN) } else { ("--trace", ".jsonl or .shiviz") };
-                return Err(Failure::Usage(format!("{option} {}: it writes {endings}", path.display())));
+            let format = if is_diagram { form_of_diagram("--diagram", path, terminal)? } else { Format::of(path)? };
+            if format.is_diagram() && !is_diagram {
+                return Err(Failure::Usage(format!("--trace {}: it writes .jsonl or .shiviz", path.display())));
             }
             files.push((path.as_path(), format));
         }
-        if diagram.is_none() && view != View::default() {
+        if diagram.is_none() && (View { unit: Unit::default(), ..view.clone() }) != View::default() {
             let why = "--down, --clocks, --fold, --from, --to and --records say how to draw";
             return Err(Failure::Usage(format!("{why}: name a file with --diagram ({DRAWN})")));
         }
         if view.clocks.is_some() && files.iter().any(|(_, format)| *format == Format::Text) {
-            return Err(Failure::Usage("--clocks is for .svg, .png and .html: there is no room in .txt".into()));
+            return Err(Failure::Usage("--clocks is for .svg, .png and .html: there is no room in text".into()));
         }
-        Ok(Files { files, view })
+        if let Part::Times { from: Some(from), to: Some(to) } = view.part
+            && from > to
+        {
+            let [from, to] = [from, to].map(delta_text);
+            return Err(Failure::Usage(format!("--from {from} comes after --to {to}: nothing is between them")));
+        }
+        Ok(Files { files, view: View { command: Some(command_line(std::env::args_os())), ..view } })
     }
 
     /// Whether nothing is to be written.
@@ -46,9 +58,47 @@ impl<'a> Files<'a> {
     }
 
     /// Writes them.
-    pub fn write(&self, picture: &Picture<'_>) -> Result<(), Failure> {
-        self.files.iter().try_for_each(|(path, format)| draw(path, picture, *format, &self.view))
+    pub fn write(&self, picture: &Picture<'_>, terminal: &mut Terminal) -> Result<(), Failure> {
+        for (path, format) in &self.files {
+            if is_standard_output(path) {
+                terminal.print("\n")?;
+            }
+            draw(path, picture, *format, &self.view, terminal)?;
+        }
+        Ok(())
     }
+}
+
+/// In which form a diagram is written to a file, or to standard output if that is what its name says.
+pub fn form_of_diagram(option: &str, path: &Path, terminal: &Terminal) -> Result<Format, Failure> {
+    if is_standard_output(path) {
+        return match terminal.is_json() {
+            true => Err(Failure::Usage(format!("{option} -: with --json, name a file"))),
+            false => Ok(Format::Text),
+        };
+    }
+    let format = Format::of(path)?;
+    match format.is_diagram() {
+        true => Ok(format),
+        false => Err(Failure::Usage(format!("{option} {}: it draws {DRAWN}", path.display()))),
+    }
+}
+
+fn is_standard_output(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// A command as one would type it: the name of the program without its folder, and words that a shell takes as they are.
+pub fn command_line(words: impl IntoIterator<Item = OsString>) -> String {
+    let mut words = words.into_iter();
+    let program = words.next().unwrap_or_default();
+    let program = Path::new(&program).file_stem().unwrap_or(OsStr::new("quorate")).to_os_string();
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,@+%".contains(letter);
+    let quoted = [program].into_iter().chain(words).map(|word| {
+        let word = word.to_string_lossy().into_owned();
+        if !word.is_empty() && word.chars().all(is_plain) { word } else { format!("'{}'", word.replace('\'', "'\\''")) }
+    });
+    quoted.collect::<Vec<_>>().join(" ")
 }
 
 /// A folder for figures. Made before anything is measured, so that a wrong name costs no time.
@@ -88,14 +138,38 @@ pub fn check_page(path: &Path) -> Result<(), Failure> {
     }
 }
 
-/// Writes a picture into a file.
-pub fn draw(path: &Path, picture: &Picture<'_>, format: Format, view: &View) -> Result<(), Failure> {
-    let content = picture.render(format, view);
-    let content = content.map_err(|error| Failure::Failed(format!("{}: {error}", path.display())))?;
+/// Writes a picture into a file, or to standard output if that is what its name says.
+pub fn draw(
+    path: &Path,
+    picture: &Picture<'_>,
+    format: Format,
+    view: &View,
+    terminal: &mut Terminal,
+) -> Result<(), Failure> {
+    let content = picture.render(format, view).map_err(|error| match error {
+        RenderError::Empty { .. } => Failure::Usage(error.to_string()),
+        RenderError::NoClocks | RenderError::TooLarge(_) => Failure::Failed(format!("{}: {error}", path.display())),
+    })?;
+    if is_standard_output(path) {
+        return Ok(terminal.print(&String::from_utf8_lossy(&content))?);
+    }
     write(path, &content)
 }
 
 /// Writes a file.
 pub fn write(path: &Path, content: impl AsRef<[u8]>) -> Result<(), Failure> {
     std::fs::write(path, content).map_err(|error| Failure::File { path: path.display().to_string(), error })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_said_as_it_is_typed() {
+        let said = |words: &[&str]| command_line(words.iter().map(OsString::from));
+        let words = ["/usr/bin/quorate", "sim", "lamport", "-n", "4", "--diagram", "my run.html"];
+        assert_eq!(said(&words), "quorate sim lamport -n 4 --diagram 'my run.html'");
+        assert_eq!(said(&["a", "it's", ""]), "a 'it'\\''s' ''");
+    }
 }

@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(value_name = "FILE|NAME")]
     pub scenario: String,
 
-    /// Draw it: .svg, .png, .html (a page to step through) or .txt
+    /// Draw it: .svg, .png, .html (a page to step through) or .txt, or - for text here
     #[arg(long, value_name = "FILE")]
     pub diagram: Option<PathBuf>,
 
@@ -36,7 +36,7 @@ pub struct Arguments {
 
     /// How to draw.
     #[command(flatten)]
-    pub view: view::ViewArguments,
+    pub view: view::StepViewArguments,
 }
 
 /// Plays a scenario about an algorithm of the catalogue.
@@ -72,10 +72,9 @@ fn play(
     arguments: &Arguments,
     terminal: &mut Terminal,
 ) -> Result<ExitCode, Failure> {
-    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref(), arguments.view.view())?;
+    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref(), arguments.view.view(), terminal)?;
     let wrong = |error| Failure::Scenario { name: arguments.scenario.clone(), error };
     let played = scenario.play_subject(subject).map_err(wrong)?;
-    files.write(&picture(scenario, &played))?;
     for broken in &played.broken_assumptions {
         terminal.warn(&format!("an assumption of {} is broken: {broken}", scenario.header.algorithm));
     }
@@ -85,6 +84,7 @@ fn play(
     } else {
         terminal.print(&text(scenario, &played))?;
     }
+    files.write(&picture(scenario, &played), terminal)?;
     match disappointments.is_empty() {
         true => Ok(exit_code(played.severity())),
         false => Err(Failure::Expected(disappointments.join("; "))),
@@ -120,22 +120,14 @@ fn difference(expected: &str, played: &Played) -> Option<String> {
 
 /// What happened as a picture, with the remarks of the script and what is wrong.
 fn picture<'p>(scenario: &Scenario, played: &'p Played) -> Picture<'p> {
-    let remarks = played.remarks.iter().map(|(step, remark)| Mark {
-        at: *step as u64 * DELTA,
-        process: None,
-        text: remark.clone(),
-    });
+    let n = scenario.header.n;
+    let remarks = played.remarks.iter().map(|(step, remark)| Mark::at_time(*step as u64 * DELTA, remark));
     let violations = played.verdicts.iter().filter_map(|(property, verdict)| match verdict {
-        Verdict::Violated(violation) => {
-            // A moment is pointed at where it happens; a wait without end, at the end.
-            let at_that_time = played.records.iter().rev().find(|record| record.at == violation.at);
-            let process = at_that_time.filter(|_| property.is_safety()).map(|record| record.process);
-            Some(Mark { at: violation.at, process, text: violation.why.clone() })
-        }
+        Verdict::Violated(violation) => Some(Mark::of_violation(n, &played.records, *property, violation)),
         Verdict::Held | Verdict::Undecided => None,
     });
     Picture {
-        n: scenario.header.n,
+        n,
         records: &played.records,
         title: if scenario.title().is_empty() { &scenario.header.algorithm } else { scenario.title() }.to_string(),
         marks: remarks.chain(violations).collect(),

@@ -45,6 +45,20 @@ impl ViewArguments {
             (None, None, None) => Part::Usual,
             (None, from, to) => Part::Times { from, to },
         };
-        View { down: self.down, clocks: self.clocks, fold: self.fold, part, unit: Unit::Delta }
+        View { down: self.down, clocks: self.clocks, fold: self.fold, part, ..View::default() }
+    }
+}
+
+/// How to draw a run whose records have the numbers of its steps for times.
+#[derive(Args, Clone, Debug, Default)]
+pub struct StepViewArguments {
+    #[command(flatten)]
+    arguments: ViewArguments,
+}
+
+impl StepViewArguments {
+    /// What they ask for.
+    pub fn view(&self) -> View {
+        View { unit: Unit::Steps, ..self.arguments.view() }
     }
 }

@@ -14,6 +14,8 @@ use super::words::ends;
 
 /// With this many processes or fewer, vectors are written in full.
 const MOST_IN_FULL: usize = 8;
+/// Otherwise so many of their parts are.
+const MOST_PARTS: usize = 4;
 
 /// What the clock of its process shows at each of these records; nothing where the network did something.
 ///
@@ -45,7 +47,7 @@ fn read<C: Clock>(records: &[Record], shown: &Range<usize>, lines: &[Id]) -> Vec
         *last = Some(record.at);
         under_way.leaves(record, clock);
         if shown.contains(&index) {
-            readings.push(clock.text(lines));
+            readings.push(clock.text(record.process, lines));
         }
     }
     readings
@@ -57,8 +59,8 @@ pub(super) trait Clock: Clone + Default {
     fn tick(&mut self, id: Id);
     /// Adds everything in the past of `other` to this past.
     fn merge(&mut self, other: &Self);
-    /// What it shows, in a group of these.
-    fn text(&self, lines: &[Id]) -> String;
+    /// What it shows, as the clock of `me` in a group of these.
+    fn text(&self, me: Id, lines: &[Id]) -> String;
 }
 
 #[derive(Clone, Default)]
@@ -73,7 +75,7 @@ impl Clock for LamportClock {
         self.0 = self.0.max(other.0);
     }
 
-    fn text(&self, _lines: &[Id]) -> String {
+    fn text(&self, _me: Id, _lines: &[Id]) -> String {
         self.0.to_string()
     }
 }
@@ -109,7 +111,7 @@ impl Clock for SparseClock {
         self.0 = merged;
     }
 
-    fn text(&self, lines: &[Id]) -> String {
+    fn text(&self, me: Id, lines: &[Id]) -> String {
         let count = |id: Id| self.0.binary_search_by_key(&id, |&(host, _)| host).map_or(0, |place| self.0[place].1);
         let mut text = String::from("(");
         if lines.len() <= MOST_IN_FULL {
@@ -119,9 +121,14 @@ impl Clock for SparseClock {
                 let _ = write!(text, "{separator}{}", count(id));
             }
         } else {
-            for (place, (id, count)) in self.0.iter().enumerate() {
+            // Its own part first, and of the others no more than there is room for.
+            let others = self.0.iter().map(|(id, _)| *id).filter(|id| *id != me);
+            for (place, id) in [me].into_iter().chain(others).take(MOST_PARTS).enumerate() {
                 let separator = if place == 0 { "" } else { " " };
-                let _ = write!(text, "{separator}{id}:{count}");
+                let _ = write!(text, "{separator}{id}:{}", count(id));
+            }
+            if self.0.len() > MOST_PARTS {
+                let _ = write!(text, " +{}", self.0.len() - MOST_PARTS);
             }
         }
         text.push(')');
@@ -245,5 +252,13 @@ mod tests {
         assert_eq!(readings(&run(), &(6..8), Clocks::Lamport, &lines), ["1", "3"]);
         let many: Vec<Id> = Id::all(9).collect();
         assert_eq!(readings(&run(), &(7..8), Clocks::Vector, &many), ["(p1:2 p2:1)"]);
+    }
+
+    #[test]
+    fn of_a_long_vector_the_own_part_comes_first_and_the_rest_is_counted() {
+        let many: Vec<Id> = Id::all(64).collect();
+        let mut clock = SparseClock::default();
+        many.iter().for_each(|&id| clock.tick(id));
+        assert_eq!(clock.text(Id::new(9), &many), "(p9:1 p1:1 p2:1 p3:1 +60)");
     }
 }

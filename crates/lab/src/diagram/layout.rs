@@ -13,7 +13,7 @@ use quorate_core::trace::{Label, Record, Sequence, What};
 use rustc_hash::FxHashMap;
 
 use super::suspicion::{Suspected, suspected};
-use super::{Mark, Picture, words};
+use super::{Mark, Picture, Spot, words};
 
 /// The most records that a picture shows.
 pub const MOST_RECORDS: usize = 2_000;
@@ -36,6 +36,10 @@ pub(super) struct Layout<'a> {
     pub(super) suspected: Vec<Suspected>,
     /// How many records there are before the first and after the last that is shown.
     pub(super) left_out: (usize, usize),
+    /// What is pointed at in a part that is not shown.
+    elsewhere: Vec<&'a str>,
+    /// Whether the records' times run backwards somewhere.
+    has_turned_back: bool,
 }
 
 /// A time at which something happened.
@@ -141,9 +145,26 @@ impl<'a> Layout<'a> {
         let (messages, message_of) = messages(&lines, records);
         let suspected = suspected(&lines, picture.records, window);
         let (moments, events, flags) = (vec![], vec![], vec![]);
-        let mut layout = Layout { lines, initial, moments, events, messages, flags, suspected, left_out };
+        let (elsewhere, has_turned_back) = (vec![], false);
+        let mut layout = Layout {
+            lines,
+            initial,
+            moments,
+            events,
+            messages,
+            flags,
+            suspected,
+            left_out,
+            elsewhere,
+            has_turned_back,
+        };
         layout.place(records, &message_of, &mut states);
-        layout.flags = picture.marks.iter().map(|mark| layout.flag(mark)).collect();
+        for mark in &picture.marks {
+            match layout.flag(mark, picture.records, window) {
+                Some(flag) => layout.flags.push(flag),
+                None => layout.elsewhere.push(&mark.text),
+            }
+        }
         layout.flags.sort_by_key(|flag| flag.event);
         layout
     }
@@ -153,8 +174,9 @@ impl<'a> Layout<'a> {
         let mut progress: Vec<Option<Progress>> = self.lines.iter().map(|_| None).collect();
         let mut steps = 0;
         for (index, (record, &message)) in records.iter().zip(message_of).enumerate() {
-            if self.moments.last().is_none_or(|moment| moment.at != record.at) {
-                self.moments.push(Moment { at: record.at, slots: 1 });
+            match self.moments.last() {
+                Some(moment) if moment.at >= record.at => self.has_turned_back |= moment.at > record.at,
+                _ => self.moments.push(Moment { at: record.at, slots: 1 }),
             }
             let moment = self.moments.len() - 1;
             let line = line_of(&self.lines, record.process);
@@ -194,12 +216,26 @@ impl<'a> Layout<'a> {
         }
     }
 
-    fn flag(&self, mark: &'a Mark) -> Flag<'a> {
-        let is_there = |event: &Event<'_>| mark.process.is_none_or(|process| event.record.process == process);
-        let here = self.events.iter().rposition(|event| event.record.at == mark.at && is_there(event));
-        let event = here.or_else(|| self.events.iter().rposition(|event| event.record.at <= mark.at));
-        let line = mark.process.and_then(|process| self.lines.binary_search(&process).ok());
-        Flag { mark, event, line }
+    /// Where a mark is in the picture, if it is.
+    fn flag(&self, mark: &'a Mark, records: &[Record], window: &Range<usize>) -> Option<Flag<'a>> {
+        let place = mark.place(records);
+        let line = match (mark.spot, place) {
+            (Spot::Record(_), Some(place)) if window.contains(&place) => {
+                Some(line_of(&self.lines, records[place].process))
+            }
+            (Spot::Record(_), _) => return None,
+            (Spot::Time(_), _) => None,
+        };
+        let before = place.is_none_or(|place| place < window.start);
+        match before {
+            true if window.start > 0 => None,
+            true => Some(Flag { mark, event: None, line }),
+            false => place.filter(|&place| place < window.end).map(|place| Flag {
+                mark,
+                event: Some(place - window.start),
+                line,
+            }),
+        }
     }
 
     /// What each process is doing when, leaving out where it is idle.
@@ -219,14 +255,25 @@ impl<'a> Layout<'a> {
         bands
     }
 
-    /// What was left out, as sentences for the beginning and the end of the picture.
-    pub(super) fn notes(&self) -> (Option<String>, Option<String>) {
+    /// What was left out and what else to know, as sentences for the beginning and the end of the picture.
+    pub(super) fn notes(&self) -> (Option<String>, Vec<String>) {
+        const CHOOSE: &str = "--from, --to or --records choose another part";
         let note = |count: usize, which: &str| match count {
             0 => None,
             1 => Some(format!("1 {which} record is not shown")),
             _ => Some(format!("{count} {which} records are not shown")),
         };
-        (note(self.left_out.0, "earlier"), note(self.left_out.1, "later"))
+        let mut before = note(self.left_out.0, "earlier");
+        let mut after: Vec<String> = note(self.left_out.1, "later").into_iter().collect();
+        if let Some(last) = after.last_mut().or(before.as_mut()) {
+            *last += &format!("; {CHOOSE}");
+        }
+        after.extend(self.elsewhere.iter().map(|text| format!("not in this part: {}", words::line(text))));
+        if self.has_turned_back {
+            let why = "a record whose clock was behind that of the one before it is shown at the same time";
+            after.push(format!("clocks differ: {why}"));
+        }
+        (before, after)
     }
 }
 
@@ -531,15 +578,40 @@ mod tests {
         records.extend((1..10_000).map(|at| record(at, 2, What::Healed)));
         let mut picture = picture(&records);
         assert_eq!(laid_out(&picture).left_out, (0, 8_000));
-        picture.marks.push(Mark { at: 5_000, process: None, text: String::new() });
+        picture.marks.push(Mark::at_time(5_000, ""));
         let layout = laid_out(&picture);
         assert_eq!(layout.left_out, (3_501, 4_499));
         assert_eq!(layout.events.len(), MOST_RECORDS);
         assert_eq!(layout.initial, [Phase::Wanting, Phase::Idle, Phase::Idle], "what came before is not forgotten");
         assert_eq!(layout.notes().0.as_deref(), Some("3501 earlier records are not shown"));
+        let choose = "4499 later records are not shown; --from, --to or --records choose another part";
+        assert_eq!(layout.notes().1, [choose]);
         assert_eq!(layout.flags[0].event, Some(1_499));
-        picture.marks[0].at = 9_999;
+        picture.marks[0].spot = Spot::Time(9_999);
         assert_eq!(laid_out(&picture).left_out, (8_000, 0));
+    }
+
+    #[test]
+    fn a_mark_is_at_its_record_whatever_else_happens_then() {
+        let records = [record(1, 1, What::Wanted), record(1, 2, What::Wanted), record(1, 3, What::Wanted)];
+        let mut picture = picture(&records);
+        picture.marks = vec![Mark::at_record(1, "here"), Mark::at_time(0, "before"), Mark::at_time(9, "after")];
+        let layout = Layout::new(&picture, &(0..3));
+        let all: Vec<_> = layout.flags.iter().map(|flag| (&*flag.mark.text, flag.event, flag.line)).collect();
+        assert_eq!(all, [("before", None, None), ("here", Some(1), Some(1)), ("after", Some(2), None)]);
+        let layout = Layout::new(&picture, &(2..3));
+        assert_eq!(layout.flags.len(), 1, "what comes after the end is at the end");
+        assert_eq!(layout.notes().1, ["not in this part: here", "not in this part: before"]);
+    }
+
+    #[test]
+    fn time_does_not_run_backwards_and_that_is_said() {
+        let records = [record(35, 1, What::Wanted), record(32, 2, What::Wanted), record(40, 3, What::Wanted)];
+        let picture = picture(&records);
+        let layout = laid_out(&picture);
+        let times: Vec<_> = layout.moments.iter().map(|moment| moment.at).collect();
+        assert_eq!(times, [35, 40]);
+        assert!(layout.notes().1[0].starts_with("clocks differ"), "{:?}", layout.notes());
     }
 
     #[test]

@@ -14,6 +14,7 @@ mod clocks;
 #[cfg(feature = "command")]
 pub mod html;
 mod layout;
+mod marks;
 #[cfg(feature = "command")]
 mod png;
 mod shiviz;
@@ -25,14 +26,13 @@ mod words;
 
 use std::path::Path;
 
-use quorate_core::id::Id;
-use quorate_core::process::Ticks;
 use quorate_core::trace::Record;
 
 use layout::Layout;
 use svg::Drawn;
 
 pub use layout::MOST_RECORDS;
+pub use marks::{Mark, Spot, broken, group};
 #[cfg(feature = "command")]
 pub use png::TooLarge;
 pub use shiviz::shiviz;
@@ -54,18 +54,6 @@ pub struct Picture<'a> {
     pub marks: Vec<Mark>,
 }
 
-/// Something to point at, such as a broken promise: shown at the records of this time, and of this process if it is
-/// given.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Mark {
-    /// When.
-    pub at: Ticks,
-    /// At whom; everywhere if at nobody.
-    pub process: Option<Id>,
-    /// What to say there.
-    pub text: String,
-}
-
 /// The width of a text diagram that goes to a file.
 pub const FILE_COLUMNS: usize = 100;
 
@@ -75,13 +63,13 @@ impl Picture<'_> {
     /// Labels are on their arrows if there is room for that, else in the margin; where not even the processes fit side
     /// by side, only the words are left.
     pub fn text(&self, columns: usize) -> String {
-        self.text_of(columns, &Part::Usual)
+        self.text_of(columns, &View::default())
     }
 
-    /// The same of a part of the run.
-    pub fn text_of(&self, columns: usize, part: &Part) -> String {
-        let layout = Layout::new(self, &view::window(self, part, MOST_RECORDS));
-        text::draw(&layout, &self.title, columns)
+    /// The same as one wants to see it; of how, only the part and the unit concern it.
+    pub fn text_of(&self, columns: usize, view: &View) -> String {
+        let layout = Layout::new(self, &view::window(self, &view.part, MOST_RECORDS));
+        text::draw(&layout, view.unit, &self.title, columns)
     }
 
     /// A drawing that stands alone: one line a process, time running to the right, for light and dark backgrounds.
@@ -134,9 +122,14 @@ impl Picture<'_> {
 
     /// The content of a file of this format.
     pub fn render(&self, format: Format, view: &View) -> Result<Vec<u8>, RenderError> {
+        if format.is_diagram()
+            && let Some(why) = view::why_empty(self, &view.part, view.unit)
+        {
+            return Err(RenderError::Empty { why });
+        }
         let text = match format {
             Format::Text if view.clocks.is_some() => return Err(RenderError::NoClocks),
-            Format::Text => self.text_of(FILE_COLUMNS, &view.part),
+            Format::Text => self.text_of(FILE_COLUMNS, view),
             Format::Svg => self.svg_of(view),
             #[cfg(feature = "command")]
             Format::Html => self.html(view),
@@ -161,6 +154,12 @@ pub enum RenderError {
     /// There is no room for clocks between characters.
     #[error("clocks are drawn in .svg, .png and .html, not in .txt")]
     NoClocks,
+    /// Nothing happens in the part of the run that was chosen.
+    #[error("{why}; --from, --to and --records choose what is drawn")]
+    Empty {
+        /// Why not.
+        why: String,
+    },
     /// It has too many points.
     #[cfg(feature = "command")]
     #[error(transparent)]
@@ -252,6 +251,7 @@ impl Format {
 
 #[cfg(test)]
 mod tests {
+    use quorate_core::id::Id;
     use quorate_core::trace::What;
 
     use super::*;
@@ -291,5 +291,11 @@ mod tests {
         assert_eq!(render(Format::Svg), picture.svg());
         let clocks = View { clocks: Some(Clocks::Lamport), ..View::default() };
         assert_eq!(picture.render(Format::Text, &clocks), Err(RenderError::NoClocks));
+        let later = View { part: Part::Records(5..9), ..View::default() };
+        for format in [Format::Text, Format::Svg] {
+            let error = picture.render(format, &later).unwrap_err().to_string();
+            assert_eq!(error, "the run has 2 records; --from, --to and --records choose what is drawn");
+        }
+        assert!(picture.render(Format::JsonLines, &later).is_ok(), "a trace has everything");
     }
 }

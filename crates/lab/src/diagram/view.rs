@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use quorate_core::process::Ticks;
+use quorate_core::trace::{Record, What};
 
 use super::Picture;
 use crate::time::delta_text;
@@ -21,6 +22,8 @@ pub struct View {
     pub part: Part,
     /// What times are counted in.
     pub unit: Unit,
+    /// The command that made the run and the picture, to be said in it.
+    pub command: Option<String>,
 }
 
 /// A logical clock, reckoned from the messages alone: it moves once at each step of a process.
@@ -35,7 +38,8 @@ pub enum Clocks {
 /// Which part of a run is shown. If that is more than a picture has room for, its beginning is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Part {
-    /// What leads to the first mark; the beginning if there is none.
+    /// What leads to the first mark. If there is none, the beginning; but from where the first is let in or leads, if
+    /// that is not at the beginning.
     #[default]
     Usual,
     /// What happened between two times, both included.
@@ -57,6 +61,8 @@ pub enum Unit {
     Delta,
     /// A tick is a microsecond.
     Seconds,
+    /// A million ticks are one step; time does not matter.
+    Steps,
 }
 
 impl Unit {
@@ -66,13 +72,52 @@ impl Unit {
         delta_text(ticks)
     }
 
-    /// What times are counted in, for an axis.
+    /// What times are counted in.
     pub(super) fn name(self) -> &'static str {
         match self {
             Unit::Delta => "δ",
             Unit::Seconds => "s",
+            Unit::Steps => "step",
         }
     }
+
+    /// What an axis shows.
+    pub(super) fn axis(self) -> &'static str {
+        match self {
+            Unit::Delta => "time in δ",
+            Unit::Seconds => "time in s",
+            Unit::Steps => "steps",
+        }
+    }
+
+    /// A length of time, in words.
+    pub(super) fn span(self, ticks: Ticks) -> String {
+        let unit = match self {
+            Unit::Steps if self.text(ticks) != "1" => "steps",
+            Unit::Steps | Unit::Delta | Unit::Seconds => self.name(),
+        };
+        format!("{} {unit}", self.text(ticks))
+    }
+}
+
+/// Why a part of a run has nothing in it.
+pub(super) fn why_empty(picture: &Picture<'_>, part: &Part, unit: Unit) -> Option<String> {
+    let (first, last) = (picture.records.first()?, picture.records.last()?);
+    if !window(picture, part, 1).is_empty() {
+        return None;
+    }
+    Some(match part {
+        Part::Usual => return None,
+        Part::Times { from: Some(from), to: Some(to) } if from > to => {
+            format!("--from {} comes after --to {}", unit.text(*from), unit.text(*to))
+        }
+        Part::Times { .. } => {
+            let [begin, end] = [first, last].map(|record| unit.text(record.at));
+            format!("nothing happens then: the run lasts from {begin} to {end} ({})", unit.name())
+        }
+        Part::Records(range) if range.start < picture.records.len() => "--records chooses none".into(),
+        Part::Records(_) => format!("the run has {} records", picture.records.len()),
+    })
 }
 
 /// How many of the records come before a mark if something has to be left out: three of four.
@@ -102,16 +147,29 @@ fn usual(picture: &Picture<'_>, most: usize) -> Range<usize> {
     if count <= most {
         return 0..count;
     }
-    let first = picture.marks.iter().min_by_key(|mark| mark.at);
-    let marked = first.and_then(|mark| picture.records.iter().rposition(|record| record.at <= mark.at));
-    let start = marked.map_or(0, |marked| (marked + 1).saturating_sub(before_a_mark(most))).min(count - most);
+    let marked = picture.marks.iter().filter_map(|mark| mark.place(picture.records)).min();
+    let start = match (marked, picture.records.iter().position(is_aim)) {
+        (Some(marked), _) => (marked + 1).saturating_sub(before_a_mark(most)),
+        // Where many ask, the first are let in long after the beginning.
+        (None, Some(aim)) if aim >= most / 2 => aim - most / 8,
+        (None, _) => 0,
+    };
+    let start = start.min(count - most);
     start..start + most
+}
+
+/// Whether this is what algorithms are for: somebody enters, or leads.
+fn is_aim(record: &Record) -> bool {
+    match record.what {
+        What::Entered { .. } => true,
+        What::Leader { leader } => leader == record.process,
+        _ => false,
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use quorate_core::id::Id;
-    use quorate_core::trace::{Record, What};
 
     use super::*;
 
@@ -132,6 +190,43 @@ mod tests {
         assert_eq!(shown(&times(None, None), 10), 0..10, "no more than there is room for");
         assert_eq!(shown(&times(Some(10_000), None), 10), 100..100);
         assert_eq!(shown(&times(Some(300), Some(200)), 10), 60..60);
+    }
+
+    #[test]
+    fn a_long_run_is_shown_from_where_somebody_is_let_in() {
+        let healed = (0..100).map(|at| Record { at, process: Id::new(1), what: What::Healed });
+        let mut records: Vec<_> = healed.collect();
+        let mut shown = |at: usize, most| {
+            let leads = What::Leader { leader: Id::new(1) };
+            records.iter_mut().for_each(|record| record.what = What::Healed);
+            records[at].what = leads;
+            let picture = Picture { n: 1, records: &records, title: String::new(), marks: vec![] };
+            window(&picture, &Part::Usual, most)
+        };
+        assert_eq!(shown(70, 16), 68..84);
+        assert_eq!(shown(99, 16), 84..100);
+        assert_eq!(shown(7, 16), 0..16, "it is in the beginning");
+        assert_eq!(shown(70, 100), 0..100);
+    }
+
+    #[test]
+    fn a_part_without_anything_says_why() {
+        let records = [
+            Record { at: 0, process: Id::new(1), what: What::Healed },
+            Record { at: 7_500_000, process: Id::new(1), what: What::Healed },
+        ];
+        let picture = Picture { n: 1, records: &records, title: String::new(), marks: vec![] };
+        let why = |part| why_empty(&picture, &part, Unit::Delta);
+        let times =
+            |from: u64, to: Option<u64>| Part::Times { from: Some(from * 1_000_000), to: to.map(|to| to * 1_000_000) };
+        assert_eq!(why(Part::Usual), None);
+        assert_eq!(why(times(1, None)), None);
+        assert_eq!(why(times(500, None)).unwrap(), "nothing happens then: the run lasts from 0 to 7.5 (δ)");
+        assert_eq!(why(times(1, Some(2))).unwrap(), "nothing happens then: the run lasts from 0 to 7.5 (δ)");
+        assert_eq!(why(times(9, Some(3))).unwrap(), "--from 9 comes after --to 3");
+        assert_eq!(why(Part::Records(5..9)).unwrap(), "the run has 2 records");
+        let nothing = Picture { records: &[], ..picture.clone() };
+        assert_eq!(why_empty(&nothing, &times(1, None), Unit::Delta), None, "nothing can be said of nothing");
     }
 
     #[test]

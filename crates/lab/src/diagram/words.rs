@@ -59,6 +59,11 @@ pub(super) fn shown(text: &str) -> String {
     shown
 }
 
+/// Text of any length as it can be shown on one line.
+pub(super) fn line(text: &str) -> String {
+    text.chars().map(visible).collect()
+}
+
 /// The other process of a message's record, with its sender and its receiver in order.
 pub(super) fn ends(record: &Record) -> Option<(Id, Id)> {
     match record.what {

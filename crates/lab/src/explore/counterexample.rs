@@ -15,7 +15,8 @@ use super::machine::Machine;
 use super::search::{Breach, Searched};
 use super::successor::Change;
 use super::tries;
-use crate::property::{Monitor, overtaking};
+use crate::diagram::Mark;
+use crate::property::{Monitor, Violation, overtaking};
 use crate::stage::host::Happening;
 use crate::stage::wish::Free;
 use crate::stage::{Choice, Stage};
@@ -31,6 +32,20 @@ pub struct Counterexample {
     pub why: String,
     /// From which step on the run repeats itself for ever, if it does.
     pub repeats_from: Option<usize>,
+}
+
+impl Counterexample {
+    /// Where the goal is broken: what must never happen, where it happens; what never happens, at the end.
+    pub fn mark(&self, n: u32, goal: Goal) -> Mark {
+        let at = self.records.last().map_or(0, |record| record.at);
+        match goal.property() {
+            Some(property) => {
+                let violation = Violation { at, why: self.why.clone() };
+                Mark::of_violation(n, &self.records, property, &violation)
+            }
+            None => Mark::at_time(at, &self.why),
+        }
+    }
 }
 
 /// The shortest run that breaks a goal where the search found it broken.

@@ -35,7 +35,7 @@ pub(super) fn exclusion(events: &[&Event], merged: &Merged) -> Finding {
             let why = || format!("{me} entered while {other} was inside");
             match overlap(before, turn, merged) {
                 Overlap::No => {}
-                Overlap::Yes => return Finding::Violated { at, why: why() },
+                Overlap::Yes => return Finding::Violated { at, by: Some(me), why: why() },
                 Overlap::Unknown => {
                     let reason = format!("records of {other} are missing, so that {} may be true or not", why());
                     undecided.get_or_insert(reason);
@@ -118,10 +118,12 @@ pub(super) fn growing(numbered: &[(&Event, Fence)], word: &str) -> Finding {
             numbers[..count].last().map(|(_, fence)| *fence)
         });
         if let Some(before) = known.max().filter(|before| before >= fence) {
-            return Finding::Violated { at, why: format!("{me} {word} with fence {fence} after {before}") };
+            let why = format!("{me} {word} with fence {fence} after {before}");
+            return Finding::Violated { at, by: Some(me), why };
         }
         if !seen.insert(*fence) {
-            return Finding::Violated { at, why: format!("{me} {word} with fence {fence}, as another did") };
+            let why = format!("{me} {word} with fence {fence}, as another did");
+            return Finding::Violated { at, by: Some(me), why };
         }
         if let Some((before, other)) = latest.filter(|(before, _)| before > fence) {
             undecided.get_or_insert(format!(

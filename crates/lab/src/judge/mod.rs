@@ -55,6 +55,8 @@ pub enum Finding {
     Violated {
         /// When it showed, in microseconds since 1970.
         at: u64,
+        /// Who did it, if one of them did: then `at` is when, by its own clock.
+        by: Option<Id>,
         /// What happened.
         why: String,
     },
@@ -211,8 +213,12 @@ fn finding(
         Property::Progress => Some(progress(events, merged, patience)),
         Property::RequestOrder => {
             let mut monitor = Monitor::new(Property::RequestOrder, judgement.header.n);
-            let broken = events.iter().find_map(|event| monitor.observe(&event.record));
-            Some(broken.map_or(Finding::Held, |broken| Finding::Violated { at: broken.at, why: broken.why }))
+            let broken = events.iter().find_map(|event| Some((event.record.process, monitor.observe(&event.record)?)));
+            Some(broken.map_or(Finding::Held, |(by, broken)| Finding::Violated {
+                at: broken.at,
+                by: Some(by),
+                why: broken.why,
+            }))
         }
         Property::NoLostUpdate
         | Property::SingleLeader
@@ -245,7 +251,7 @@ fn progress(events: &[&Event], merged: &Merged, patience: u64) -> Finding {
     let seconds = |micros: u64| micros as f64 / 1e6;
     let why = format!("{}, for {:.3} s", waited.why, seconds(longest));
     if longest > patience {
-        return Finding::Violated { at: waited.at, why };
+        return Finding::Violated { at: waited.at, by: None, why };
     }
     Finding::Undecided { why: format!("{why}; more than {} s would be too long", seconds(patience)) }
 }
@@ -370,7 +376,7 @@ impl Judgement {
     pub fn json(&self) -> Value {
         let finding = |finding: &Finding| match finding {
             Finding::Held => json!({ "verdict": "held" }),
-            Finding::Violated { at, why } => json!({ "verdict": "violated", "at": at, "why": why }),
+            Finding::Violated { at, why, .. } => json!({ "verdict": "violated", "at": at, "why": why }),
             Finding::Undecided { why } => json!({ "verdict": "undecided", "why": why }),
         };
         let properties = |findings: &[(Property, Finding)]| {

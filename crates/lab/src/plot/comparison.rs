@@ -110,6 +110,10 @@ fn group_axis() -> Axis {
     Axis::new("n, the number of processes", Scale::Logarithmic)
 }
 
+const TOKEN_RING: &str = "token-ring";
+/// How the token ring is measured where others are measured alone.
+pub const TOKEN_RING_ALONE: &str = "token-ring, alone: everybody asks at random, every 100 δ.";
+
 const SIDE_BY_SIDE: &str = "Points that coincide stand side by side.";
 
 fn figure(shown: &Shown, rows: &[Row]) -> Option<Figure> {
@@ -129,6 +133,11 @@ fn figure(shown: &Shown, rows: &[Row]) -> Option<Figure> {
         return None;
     }
     let mut notes = vec![format!("Lines are published, with who published them; points are measured. {SIDE_BY_SIDE}")];
+    // Where the token goes round for ever, one use alone costs what its share of the rounds does.
+    let is_alone = matches!(shown.measure, Measure::Messages | Measure::ClientDelay);
+    if is_alone && series.iter().any(|series| series.name == TOKEN_RING && !series.points.is_empty()) {
+        notes.push(TOKEN_RING_ALONE.into());
+    }
     let is_zero = |series: &&Series| series.points.iter().any(|point| point.y <= 0.0);
     let nothing: Vec<_> = series.iter().filter(is_zero).map(|series| series.name.as_str()).collect();
     if shown.scale == Scale::Logarithmic && !nothing.is_empty() {
@@ -206,6 +215,10 @@ mod tests {
         let names: Vec<_> = figures.iter().map(|figure| figure.name.as_str()).collect();
         let costs = ["messages-alone", "messages-contended", "client-delay", "synchronization-delay", "throughput"];
         assert_eq!(names, costs);
+        let noted = figures.iter().filter(|figure| words(&figure.svg()).contains(TOKEN_RING_ALONE));
+        assert_eq!(noted.map(|figure| &*figure.name).collect::<Vec<_>>(), ["messages-alone", "client-delay"]);
+        let ends = words(&named(&figures, "synchronization-delay").svg());
+        assert!(["A", "B", "E"].iter().all(|source| ends.contains(*source)), "{ends:?}");
         for name in costs {
             let texts = words(&named(&figures, name).svg());
             for entry in ENTRIES.iter().filter(|entry| entry.family == Family::Mutex) {

@@ -142,6 +142,7 @@ impl Painter<'_> {
                 self.path(seen.map(|&(x, y)| place(x, y)).collect(), 14, Role::Line(series.look));
             }
         }
+        self.sources(figure, x, y, place);
         let mut taken = Vec::new();
         let shown = |point: &&Point| x.holds(point.x) && (y.holds(point.y) || point.interval.is_some());
         for (index, series) in figure.series.iter().enumerate() {
@@ -156,6 +157,27 @@ impl Painter<'_> {
         }
         for (place, index) in side_by_side(taken) {
             self.point(place, figure.series[index].look);
+        }
+    }
+
+    /// Who published which line, at the line's end, where several of one series look alike.
+    fn sources(&self, figure: &Figure, x: &Ruler, y: &Ruler, place: &dyn Fn(f64, f64) -> Place) {
+        let fine = FINE as i32;
+        let mut taken: Vec<Place> = Vec::new();
+        for series in figure.series.iter().filter(|series| series.curves.len() > 1) {
+            for curve in &series.curves {
+                let last = curve.points.iter().rfind(|point| x.holds(point.0) && y.holds(point.1));
+                let (Some(&(last_x, last_y)), Some(source)) = (last, source(&curve.formula)) else { continue };
+                let (end_x, end_y) = place(last_x, last_y);
+                // Beside the point that may be there, and before the legend.
+                let most = (WIDTH - LEGEND) as i32 - 6 * source.chars().count() as i32;
+                let (left, mut below) = ((end_x / fine + 9).min(most), end_y / fine + 4);
+                while taken.iter().any(|other| (other.1 - below).abs() < 11 && (other.0 - left).abs() < 60) {
+                    below += 2;
+                }
+                taken.push((left, below));
+                self.text(source, (left, below), 11, Role::Point(series.look), FontStyle::Normal);
+            }
         }
     }
 
@@ -249,6 +271,12 @@ fn formulas(series: &Series) -> Vec<&str> {
     lines.collect()
 }
 
+/// Who published a formula, as it says at its end.
+fn source(formula: &str) -> Option<&str> {
+    let (_, source) = formula.rsplit_once(" (")?;
+    source.strip_suffix(')')
+}
+
 /// A font of this size in pixels. `plotters` divides by this number.
 fn font(size: u32, style: FontStyle) -> TextStyle<'static> {
     TextStyle::from(("sans-serif", f64::from(size * FINE) * 1.24, style).into_font())
@@ -325,6 +353,23 @@ mod tests {
         }
         assert!(!svg.contains("\"#01"), "{svg}");
         assert_eq!(svg, figure().svg());
+    }
+
+    #[test]
+    fn lines_that_look_alike_end_in_who_published_them() {
+        let ends = |formulas: &[&str]| {
+            let curve = |formula: &&str| Curve { formula: formula.to_string(), points: vec![(3.0, 4.0), (9.0, 16.0)] };
+            let mut figure = figure();
+            figure.series[0].curves = formulas.iter().map(curve).collect();
+            let svg = figure.svg();
+            let document = roxmltree::Document::parse(&svg).unwrap();
+            let is_end = |text: &&str| formulas.iter().any(|formula| source(formula) == Some(text));
+            let texts = document.descendants().filter(roxmltree::Node::is_text).filter_map(|node| node.text());
+            let ends: Vec<_> = texts.map(str::trim).filter(is_end).map(str::to_string).collect();
+            ends
+        };
+        assert_eq!(ends(&["N (A)", "2N (B, E)"]), ["A", "B, E"]);
+        assert_eq!(ends(&["N (A)"]), [""; 0], "one line needs no name");
     }
 
     /// `UPDATE=1` writes the drawing anew; look at it.

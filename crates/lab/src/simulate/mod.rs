@@ -348,12 +348,14 @@ where
     fn act(&mut self, id: Id, leaving: bool, action: impl FnOnce(&mut World<P>, &mut Effects<P>)) {
         self.effects.reset(id);
         let before = self.world.is_alive(id);
+        let suspected = if before { self.suspected(id) } else { Vec::new() };
         self.observer.look(id, self.world.process(id));
         action(&mut self.world, &mut self.effects);
         self.observer.look(id, self.world.process(id));
         if !before {
             self.record(id, What::Restarted { incarnation: self.world.incarnation(id) });
         }
+        self.record_verdicts(id, &suspected);
         if !self.effects.is_empty() {
             let mut effects = self.effects.take();
             for effect in effects.drain(..) {
@@ -365,6 +367,25 @@ where
             self.observer.exited();
         }
         self.grant_wishes();
+    }
+
+    /// Whom a process that finds out about crashes itself takes for dead, where somebody sees the records.
+    fn suspected(&self, id: Id) -> Vec<Id> {
+        if !self.plan.detects || !self.observer.sees_messages() {
+            return Vec::new();
+        }
+        Id::all(self.group.n).filter(|&of| A::suspects(self.world.process(id), of)).collect()
+    }
+
+    /// Records what a process has found out in a step: before what it does about that.
+    fn record_verdicts(&mut self, id: Id, before: &[Id]) {
+        let after = self.suspected(id);
+        for &of in before.iter().filter(|of| !after.contains(of)) {
+            self.record(id, What::Told { of, alive: true });
+        }
+        for &of in after.iter().filter(|of| !before.contains(of)) {
+            self.record(id, What::Told { of, alive: false });
+        }
     }
 
     fn carry_out(&mut self, id: Id, effect: EffectOf<P>, leaving: bool) {

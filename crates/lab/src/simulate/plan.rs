@@ -19,6 +19,8 @@ pub struct Plan {
     pub drift_ppm: u32,
     /// Whether every process is told of every crash, when all that the crashed one sent has arrived.
     pub detector: bool,
+    /// Whether processes find out about crashes themselves, and what they find is to be seen.
+    pub detects: bool,
     /// When to stop at the latest.
     pub until: Option<Ticks>,
     /// Whether the algorithm never falls silent, so that the run is over when the applications are done.

@@ -156,7 +156,7 @@ pub struct Arguments {
     pub memory: f64,
 
     /// Draw the run that breaks the first property that is violated: .svg, .png, .html (a page to
-    /// step through) or .txt
+    /// step through) or .txt, or - for text here
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub diagram: Option<PathBuf>,
 
@@ -170,7 +170,7 @@ pub struct Arguments {
 
     /// How to draw.
     #[command(flatten)]
-    pub view: view::ViewArguments,
+    pub view: view::StepViewArguments,
 }
 
 impl Arguments {

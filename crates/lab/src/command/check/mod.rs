@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::failure::{Failure, exit_code};
 use super::files::{Files, write};
 use super::output::Terminal;
-use crate::diagram::{Mark, Picture};
+use crate::diagram::Picture;
 use crate::explore::counterexample::Counterexample;
 use crate::explore::goal::Goal;
 use crate::explore::{Findings, Progress, Verdict};
@@ -22,7 +22,7 @@ pub use arguments::Arguments;
 
 /// Explores an algorithm and prints what was found.
 pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref(), arguments.view.view())?;
+    let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref(), arguments.view.view(), terminal)?;
     let findings = {
         let mut spinner = terminal.spinner();
         let mut tell = |progress: Progress| spinner.set(progress.states, &in_words(progress));
@@ -44,7 +44,7 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     // After the verdicts: a file that cannot be written does not lose what a long search has found.
     match first_violation(&findings) {
         Some((goal, found)) => {
-            files.write(&picture(&findings, goal, found))?;
+            files.write(&picture(&findings, goal, found), terminal)?;
             if let Some(path) = &arguments.scenario {
                 let scenario = Scenario::of_counterexample(&arguments.exploration(), subject.entry(), goal, found)
                     .map_err(|error| Failure::Scenario { name: path.display().to_string(), error })?;
@@ -72,14 +72,11 @@ fn first_violation(findings: &Findings) -> Option<(Goal, &Counterexample)> {
 
 /// The run that breaks a goal, as a picture.
 pub(crate) fn picture<'f>(findings: &Findings, goal: Goal, found: &'f Counterexample) -> Picture<'f> {
-    let at = found.records.last().map_or(0, |record| record.at);
-    // A moment is pointed at where it happens; a wait without end, at the end.
-    let process = found.records.last().filter(|_| goal.is_safety()).map(|record| record.process);
     Picture {
         n: findings.n,
         records: &found.records,
         title: format!("{}: {goal} is violated", findings.algorithm),
-        marks: vec![Mark { at, process, text: found.why.clone() }],
+        marks: vec![found.mark(findings.n, goal)],
     }
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use super::picture;
 use crate::command::output::{BAD, DIM, GOOD, HEADING, Table, styled};
 use crate::conversation::numbered;
+use crate::diagram::{Unit, View};
 use crate::explore::counterexample::Counterexample;
 use crate::explore::goal::Goal;
 use crate::explore::{Findings, Verdict};
@@ -17,6 +18,7 @@ pub(super) fn text(findings: &Findings) -> String {
     let mut text = String::new();
     // Writing to a string cannot fail, here and below.
     let _ = writeln!(text, "{}, {}\n", styled(HEADING, findings.algorithm), findings.bounds.join(", "));
+    let in_steps = View { unit: Unit::Steps, ..View::default() };
     let mut shown: Vec<&Counterexample> = Vec::new();
     for (goal, verdict) in &findings.verdicts {
         let Verdict::Violated(found) = verdict else { continue };
@@ -28,7 +30,7 @@ pub(super) fn text(findings: &Findings) -> String {
         }
         shown.push(found);
         let _ = writeln!(text, "{}  {}\n", numbered(&found.records), styled(BAD, &found.why));
-        let _ = writeln!(text, "{}", picture(findings, *goal, found).text(COLUMNS));
+        let _ = writeln!(text, "{}", picture(findings, *goal, found).text_of(COLUMNS, &in_steps));
     }
     text.push_str(&verdicts(findings));
     let Findings { states, transitions, depth, .. } = findings;

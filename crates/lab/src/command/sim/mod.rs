@@ -21,7 +21,6 @@ use crate::diagram::{Format, Mark, Picture};
 use crate::experiment::Spectators;
 use crate::observer::Verdict;
 use crate::plot::waiting;
-use crate::property::Violation;
 use crate::report::Report;
 use crate::subject::Subject;
 
@@ -36,7 +35,7 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     let experiment = arguments.experiment();
     let log = arguments.trace.as_ref().filter(|path| Format::of(path) == Ok(Format::Shiviz));
     let lines = arguments.trace.as_deref().filter(|_| log.is_none());
-    let files = Files::new(arguments.diagram.as_ref(), log, arguments.view.view())?;
+    let files = Files::new(arguments.diagram.as_ref(), log, arguments.view.view(), terminal)?;
     let folder = arguments.plot.as_deref().map(Folder::new).transpose()?;
     let mut trace = lines.map(Trace::create).transpose()?;
     let mut kept = Vec::new();
@@ -81,7 +80,7 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     if kept.len() > MOST_DRAWN {
         return Err(Failure::Usage(format!("the run has more than {MOST_DRAWN} records: draw a shorter one")));
     }
-    files.write(&picture(&report, &kept))?;
+    files.write(&picture(&report, &kept), terminal)?;
     if let Some(folder) = folder {
         let figure = waiting::figure(&report);
         let figure =
@@ -97,13 +96,10 @@ const MOST_DRAWN: usize = 1_000_000;
 /// A run to draw, its broken promises marked.
 pub(crate) fn picture<'r>(report: &Report, records: &'r [Record]) -> Picture<'r> {
     let marks = report.outcome.verdicts.iter().filter_map(|(property, verdict)| match verdict {
-        Verdict::Violated(Violation { at, why }) => {
-            let last = records.iter().rfind(|record| record.at == *at).map(|record| record.process);
-            Some(Mark { at: *at, process: last.filter(|_| property.is_safety()), text: why.clone() })
-        }
+        Verdict::Violated(violation) => Some(Mark::of_violation(report.n, records, *property, violation)),
         Verdict::Held | Verdict::Undecided => None,
     });
-    let title = format!("{}, seed {}", report.algorithm, report.seed);
+    let title = format!("{}, n = {}, seed {}", report.algorithm, report.n, report.seed);
     Picture { n: report.n, records, title, marks: marks.collect() }
 }
 

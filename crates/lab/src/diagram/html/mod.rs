@@ -44,6 +44,11 @@ pub(super) fn page(layout: &Layout<'_>, drawn: &Drawn, view: &View, title: &str)
         let _ = writeln!(notes, r#"<p class="q-note">{}.</p>"#, escape(&note));
         notes
     });
+    let command = view.command.as_ref().map(|command| command.chars().map(visible).collect::<String>());
+    let notes = match command {
+        Some(command) => format!("<p class=\"q-note\"><code>{}</code></p>\n{notes}", escape(&command)),
+        None => notes,
+    };
     let title = escape(title);
     let data = data(layout, &drawn.places, view);
     let parts = [
@@ -124,7 +129,7 @@ fn run(layout: &Layout<'_>, places: &Places, view: &View) -> Value {
         json!([
             tenth(along(events[0])),
             first.line,
-            view.unit.text(first.record.at),
+            view.unit.text(layout.moments[first.moment].at),
             words,
             u8::from(is_notable),
             tenth(present)

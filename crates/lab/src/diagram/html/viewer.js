@@ -262,9 +262,10 @@ class Viewer {
     this.now = Math.max(0, Math.min(last, step));
     if (last < 0) return this.showStates();
     this.slider.value = this.now;
-    const at = this.run.steps[this.now][2];
-    this.slider.setAttribute("aria-valuetext", `step ${this.now + 1}, time ${at}`);
-    this.time.textContent = `${this.now + 1}/${last + 1} · ${at} ${this.run.unit}`;
+    const { unit, steps } = this.run;
+    const at = unit === "step" ? `step ${steps[this.now][2]}` : `${steps[this.now][2]} ${unit}`;
+    this.slider.setAttribute("aria-valuetext", `${this.now + 1} of ${last + 1}, at ${at}`);
+    this.time.textContent = `${this.now + 1}/${last + 1} · ${at}`;
     this.back.disabled = this.first.disabled = this.now === 0;
     this.on.disabled = this.last.disabled = this.now === last;
     this.showWords();

@@ -12,6 +12,9 @@ pub(super) const EDGE: f64 = 4.0;
 /// What a crossed arrow counts, as an overlap.
 const ARROW: f64 = 60.0;
 
+/// What part of a label may lie on others.
+const COVERED: f64 = 0.3;
+
 /// The width of a text of the usual size, roughly.
 pub(super) fn width(text: &str) -> f64 {
     text.chars().count() as f64 * 6.6
@@ -50,6 +53,11 @@ struct Bar {
 }
 
 impl Bar {
+    /// A label of this width around a place.
+    fn of_label((x, y): (f64, f64), width: f64) -> Bar {
+        Bar { left: x - width / 2.0, right: x + width / 2.0, y, half: HALF }
+    }
+
     /// How much two overlap.
     fn overlap(&self, other: &Bar) -> f64 {
         let wide = self.right.min(other.right) - self.left.max(other.left);
@@ -89,20 +97,33 @@ impl Labels {
         }
     }
 
-    /// The middle of a label for an arrow: on it, and as near to its middle as possible.
-    pub(super) fn on_arrow(&mut self, begin: (f64, f64), end: (f64, f64), width: f64) -> (f64, f64) {
+    /// The middle of a label for an arrow: on it, and as near to its middle as possible. Nowhere if it would cover other
+    /// labels wherever it is.
+    pub(super) fn on_arrow(&mut self, begin: (f64, f64), end: (f64, f64), width: f64) -> Option<(f64, f64)> {
         const PLACES: [f64; 13] = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.2, 0.8, 0.15, 0.85, 0.1, 0.9];
         let places = PLACES.map(|part| (begin.0 + part * (end.0 - begin.0), begin.1 + part * (end.1 - begin.1)));
-        self.take(&places, width, false)
+        let best = self.best(&places, width, false);
+        self.take_if_free(best, width)
     }
 
     /// The middle of a label for a point on a line: above or below, or right or left where time runs downwards.
-    pub(super) fn beside(&mut self, (x, y): (f64, f64), clearance: f64, width: f64) -> (f64, f64) {
+    pub(super) fn beside(&mut self, point: (f64, f64), clearance: f64, width: f64) -> (f64, f64) {
+        let best = self.best_beside(point, clearance, width);
+        self.take(best, width)
+    }
+
+    /// The same, but nowhere if it would cover other labels wherever it is.
+    pub(super) fn beside_if_free(&mut self, point: (f64, f64), clearance: f64, width: f64) -> Option<(f64, f64)> {
+        let best = self.best_beside(point, clearance, width);
+        self.take_if_free(best, width)
+    }
+
+    fn best_beside(&self, (x, y): (f64, f64), clearance: f64, width: f64) -> (f64, f64) {
         if self.down {
             let away = clearance + width / 2.0 + 4.0;
             let places =
                 [0.0, -1.0, 1.0, 2.0].map(|row| [(x + away, y + row * 2.0 * HALF), (x - away, y + row * 2.0 * HALF)]);
-            return self.take(places.as_flattened(), width, true);
+            return self.best(places.as_flattened(), width, true);
         }
         let away = clearance + HALF + 2.0;
         let right = width / 2.0 - 4.0;
@@ -110,16 +131,14 @@ impl Labels {
             let far = away + (row - 1.0) * 2.0 * HALF;
             [(x + right, y - far), (x + right, y + far), (x, y - far), (x, y + far), (x - right, y - far)]
         });
-        self.take(places.as_flattened(), width, true)
+        self.best(places.as_flattened(), width, true)
     }
 
-    /// Takes the first of these places that is free, or the one that is least taken.
-    fn take(&mut self, places: &[(f64, f64)], width: f64, avoids_arrows: bool) -> (f64, f64) {
-        let half_width = width / 2.0;
-        let bar = |&(x, y): &(f64, f64)| Bar { left: x - half_width, right: x + half_width, y, half: HALF };
+    /// The first of these places that is free, or the one that is least taken.
+    fn best(&self, places: &[(f64, f64)], width: f64, avoids_arrows: bool) -> (f64, f64) {
         let mut best = (f64::INFINITY, places[0]);
         for place in places {
-            let bar = bar(place);
+            let bar = Bar::of_label(*place, width);
             let crossed = if avoids_arrows { self.crossed(&bar) as f64 * ARROW } else { 0.0 };
             let overlap = self.taken(&bar) + crossed;
             if overlap < best.0 {
@@ -129,12 +148,23 @@ impl Labels {
                 break;
             }
         }
-        let taken = bar(&best.1);
+        best.1
+    }
+
+    /// Takes a place unless a label there would cover others.
+    fn take_if_free(&mut self, place: (f64, f64), width: f64) -> Option<(f64, f64)> {
+        let bar = Bar::of_label(place, width);
+        let is_free = self.covered(&bar) <= COVERED * width * 2.0 * HALF;
+        is_free.then(|| self.take(place, width))
+    }
+
+    fn take(&mut self, place: (f64, f64), width: f64) -> (f64, f64) {
+        let taken = Bar::of_label(place, width);
         self.right = self.right.max(taken.right);
         for cell in self.cells_of(&taken) {
             self.cells.entry(cell).or_default().push(taken);
         }
-        best.1
+        place
     }
 
     /// How many arrows run through.
@@ -146,9 +176,14 @@ impl Labels {
     fn taken(&self, bar: &Bar) -> f64 {
         // Lines are at equal distances and in order, but there are few of them: most pictures have less than ten.
         let lines: f64 = self.lines.iter().map(|line| bar.overlap(line)).sum();
-        let near = self.cells_of(bar).filter_map(|cell| self.cells.get(&cell)).flatten();
         let outside = (self.edge - bar.left).max(0.0) * 2.0 * bar.half;
-        outside + lines + near.map(|other| 2.0 * bar.overlap(other)).sum::<f64>()
+        outside + lines + 2.0 * self.covered(bar)
+    }
+
+    /// How much of other labels lies below.
+    fn covered(&self, bar: &Bar) -> f64 {
+        let near = self.cells_of(bar).filter_map(|cell| self.cells.get(&cell)).flatten();
+        near.map(|other| bar.overlap(other)).sum()
     }
 }
 
@@ -185,17 +220,26 @@ mod tests {
     #[test]
     fn a_label_is_in_the_middle_of_its_arrow_if_nothing_is_there() {
         let mut labels = Labels::new(false, EDGE);
-        assert_eq!(labels.on_arrow((0.0, 0.0), (100.0, 100.0), width("one")), (50.0, 50.0));
-        let second = labels.on_arrow((0.0, 0.0), (100.0, 100.0), width("two"));
+        assert_eq!(labels.on_arrow((0.0, 0.0), (100.0, 100.0), width("one")), Some((50.0, 50.0)));
+        let second = labels.on_arrow((0.0, 0.0), (100.0, 100.0), width("two")).unwrap();
         assert_ne!(second, (50.0, 50.0), "the middle is taken");
         assert!((second.1 - 50.0).abs() >= 2.0 * HALF || (second.0 - 50.0).abs() >= width("two"));
+    }
+
+    #[test]
+    fn where_there_is_no_room_there_is_no_label() {
+        let mut labels = Labels::new(false, EDGE);
+        let mut say = || labels.on_arrow((0.0, 0.0), (50.0, 20.0), width("request")).is_some();
+        let said: Vec<bool> = (0..9).map(|_| say()).collect();
+        assert!(said[0] && !said[8], "{said:?}");
+        assert!(labels.beside_if_free((25.0, 10.0), 2.0, 9.0).is_some(), "but beside them");
     }
 
     #[test]
     fn a_label_keeps_off_lines() {
         let mut labels = Labels::new(false, EDGE);
         labels.keep_free(0.0, 100.0, 50.0, 9.0);
-        let (_, y) = labels.on_arrow((50.0, 0.0), (50.0, 100.0), width("word"));
+        let (_, y) = labels.on_arrow((50.0, 0.0), (50.0, 100.0), width("word")).unwrap();
         assert!((y - 50.0).abs() >= HALF + 9.0);
     }
 

@@ -2,11 +2,13 @@
 
 use std::fmt::Write;
 
+use quorate_core::trace::What;
+
 use super::labels::width;
-use super::style::escape;
-use super::{Drawing, KINDS, class};
+use super::style::{Head, Look, escape};
+use super::{Drawing, FEW, class};
 use crate::diagram::layout::Phase;
-use crate::diagram::view::Clocks;
+use crate::diagram::view::{Clocks, Unit};
 
 impl Drawing<'_> {
     /// The legend below the drawing, as wide as the paper, and where it ends.
@@ -22,7 +24,11 @@ impl Drawing<'_> {
             let _ = writeln!(legend, r#"<text class="legend" x="42" y="4">{}</text></g>"#, escape(&words));
             x += length;
         }
-        let (before, after) = self.layout.notes();
+        let (before, mut after) = self.layout.notes();
+        if self.unsaid > 0 {
+            let count = if self.unsaid == 1 { "1 message".into() } else { format!("{} messages", self.unsaid) };
+            after.push(format!("what {count} would write over other words is left out; .html shows it step by step"));
+        }
         for note in before.into_iter().chain(after) {
             y += 24.0;
             let _ = writeln!(legend, r#"<text class="legend" x="24" y="{y:.1}">{}.</text>"#, escape(&note));
@@ -50,14 +56,11 @@ impl Drawing<'_> {
             let sample = r#"<path class="suspected" d="M0 0h34"/>"#;
             entries.push((sample.into(), "taken for dead by others".into()));
         }
-        let arrow = |look: &str| {
-            format!(r#"<path class="arrow {look}" d="M0 0H34"/><path class="head {look}" d="M36 0l-11 -4.5v9Z"/>"#)
-        };
         let mut kinds: Vec<_> = self.kinds.iter().map(|(kind, &order)| (order, kind)).collect();
         kinds.sort_unstable();
-        entries.extend(kinds.into_iter().map(|(order, kind)| (arrow(&format!("k{}", order % KINDS)), kind.clone())));
+        entries.extend(kinds.into_iter().map(|(order, kind)| (arrow(&Look::of_kind(order)), kind.clone())));
         if self.has_application_messages {
-            entries.push((arrow("application"), "between applications".into()));
+            entries.push((arrow(&Look::of_application()), "between applications".into()));
         }
         if self.has_lost {
             let sample = r#"<path class="arrow k0" d="M0 0H26"/><path class="cross" d="M21 -5l10 10m0 -10l-10 10"/>"#;
@@ -67,17 +70,43 @@ impl Drawing<'_> {
             let sample = r#"<path class="arrow k0 fading" d="M0 0H34"/>"#;
             entries.push((sample.into(), "other end not in the picture".into()));
         }
+        let has = |is: fn(&What) -> bool| self.layout.events.iter().any(|event| is(&event.record.what));
+        if has(|what| matches!(what, What::TimedOut { .. })) {
+            entries.push((r#"<path class="timer" d="M17 -6l6 6l-6 6l-6 -6Z"/>"#.into(), "a timer runs out".into()));
+        }
+        if has(|what| matches!(what, What::Unexpected { .. })) {
+            entries
+                .push((r#"<path class="timer" d="M17 -7l7 12h-14Z"/>"#.into(), "not expected by the algorithm".into()));
+        }
         if !self.folds.is_empty() {
             let sample = r#"<path class="line" d="M0 0H13M21 0H34"/><path class="tick" d="M9 10l8 -20m0 20l8 -20"/>"#;
             entries.push((sample.into(), "nothing happens for so long".into()));
         }
+        if self.view.unit != Unit::Steps && self.layout.moments.len() > 2 {
+            let sample = r#"<path class="scale" d="M1 -7v14M8 -7v14M33 -7v14M1 0H33"/>"#;
+            entries.push((sample.into(), "time is not to scale".into()));
+        }
         if let Some(clocks) = self.view.clocks {
             let (sample, words) = match clocks {
                 Clocks::Lamport => ("7", "Lamport clock"),
+                Clocks::Vector if self.layout.lines.len() > FEW => {
+                    ("(p2:1 …)", "vector clock: its own part first, and how many more there are")
+                }
                 Clocks::Vector => ("(2,1)", "vector clock"),
             };
             entries.push((format!(r#"<text class="clock" x="16" y="4">{sample}</text>"#), words.into()));
         }
         entries
     }
+}
+
+/// The sample of an arrow.
+fn arrow(look: &Look) -> String {
+    let Look { colour, dashes, head } = look;
+    let path = match head {
+        Head::Full | Head::Open => "M36 0l-11 -4.5v9Z",
+        Head::Barbs => "M25 -4.5L36 0L25 4.5",
+    };
+    let class = head.class();
+    format!(r#"<path class="arrow {colour}{dashes}" d="M0 0H34"/><path class="head {colour}{class}" d="{path}"/>"#)
 }

@@ -46,8 +46,8 @@ const DOWNWARDS: Spacing = Spacing { slot: 26.0, gap: 46.0, least_gap: 30.0, mos
 const LONG: f64 = 6.0;
 /// Half the height of a band.
 const BAND: f64 = 8.0;
-/// How many ways there are to draw a kind of message.
-const KINDS: usize = 6;
+/// So many lines have room for everything.
+const FEW: usize = 8;
 
 /// A place on the paper.
 type Place = (f64, f64);
@@ -114,19 +114,27 @@ struct Drawing<'a> {
     has_application_messages: bool,
     has_lost: bool,
     has_under_way: bool,
+    /// How many arrows have no label, as there was no room.
+    unsaid: usize,
     labels: Labels,
     places: Places,
-    /// What lies below, and what lies above.
+    /// What lies lowest, what lies below, and what lies above.
+    lowest: String,
     below: String,
     above: String,
 }
 
 impl<'a> Drawing<'a> {
     fn new(layout: &'a Layout<'a>, view: &'a View) -> Drawing<'a> {
-        let few = layout.lines.len() <= 8;
+        let few = layout.lines.len() <= FEW;
         let (spacing, begin, edge, pitch) = if view.down {
             let times = layout.moments.iter().map(|moment| width(&view.unit.text(moment.at)));
-            (DOWNWARDS, 84.0, 28.0 + times.fold(width("time in δ ↓"), f64::max), if few { 168.0 } else { 104.0 })
+            (
+                DOWNWARDS,
+                84.0,
+                28.0 + times.fold(width(view.unit.axis()) + 18.0, f64::max),
+                if few { 168.0 } else { 104.0 },
+            )
         } else {
             let names = layout.lines.iter().map(|id| width(&id.to_string())).fold(0.0, f64::max);
             let flags = 24.0 * layout.flags.len().min(6) as f64;
@@ -151,8 +159,10 @@ impl<'a> Drawing<'a> {
             has_application_messages: false,
             has_lost: false,
             has_under_way: false,
+            unsaid: 0,
             labels: Labels::new(view.down, if view.down { edge - 8.0 } else { EDGE }),
             places: Places::default(),
+            lowest: String::new(),
             below: String::new(),
             above: String::new(),
         };
@@ -219,10 +229,10 @@ impl<'a> Drawing<'a> {
                 last = time;
             }
         }
-        let unit = self.view.unit.name();
+        let axis = self.view.unit.axis();
         let ((x, y), arrow) =
             if self.view.down { ((edge - 6.0, self.end), "↓") } else { ((self.end, edge - 6.0), "→") };
-        let _ = writeln!(self.below, r#"<text class="time end" x="{x:.1}" y="{y:.1}">time in {unit} {arrow}</text>"#);
+        let _ = writeln!(self.below, r#"<text class="time end" x="{x:.1}" y="{y:.1}">{axis} {arrow}</text>"#);
         for (line, id) in self.layout.lines.iter().enumerate() {
             let across = self.across(line);
             let ((x, y), along) = (self.at(self.begin, across), self.stroke_to(true, self.end));
@@ -240,8 +250,7 @@ impl<'a> Drawing<'a> {
             let middle = self.moments[index] - self.spacing.least_gap;
             let time = after.at.saturating_sub(before.at);
             // To a tenth: who wants to know exactly reads the times at both sides.
-            let time = self.view.unit.text((time + DELTA / 20) / (DELTA / 10) * (DELTA / 10));
-            let text = format!("{time} {}", self.view.unit.name());
+            let text = self.view.unit.span((time + DELTA / 20) / (DELTA / 10) * (DELTA / 10));
             for line in 0..self.layout.lines.len() {
                 let across = self.across(line);
                 let [(x, y), (to_x, to_y)] = [self.at(middle - 4.0, across), self.at(middle + 4.0, across)];
@@ -299,7 +308,7 @@ impl<'a> Drawing<'a> {
         let widest = self.layout.flags.iter().map(|flag| bold_width(&flag.mark.text) + 32.0).fold(0.0, f64::max);
         let title: String = title.chars().map(visible).collect();
         let (right, bottom) = self.at(self.end, self.far());
-        let right = if self.view.down { right + widest } else { right };
+        let right = if self.view.down { right.max(self.labels.right) + widest } else { right };
         let full = right.max(self.labels.right).max(widest).max(width(&title) * 1.5).max(420.0) + 24.0;
         let (legend, height) = self.legend(entries, full, bottom);
         let (name, description) = (style::escape(&title), style::escape(&self.description()));
@@ -313,7 +322,7 @@ impl<'a> Drawing<'a> {
         let _ = writeln!(svg, r#"<rect class="paper" {size}/>"#);
         let _ = writeln!(svg, r#"<text class="title" x="24" y="30">{name}</text>"#);
         self.places.size = (full.round(), height.round());
-        Drawn { svg: svg + &self.below + &self.above + &legend + "</svg>\n", places: self.places }
+        Drawn { svg: svg + &self.lowest + &self.below + &self.above + &legend + "</svg>\n", places: self.places }
     }
 
     /// The picture for those who do not see it.
@@ -324,7 +333,8 @@ impl<'a> Drawing<'a> {
         let text = format!(
             "A space-time diagram of {lines} processes and {messages} messages, time running {direction}.{marks}"
         );
-        text.chars().map(visible).collect()
+        let command = self.view.command.as_ref().map_or(String::new(), |command| format!(" Made by: {command}"));
+        (text + &command).chars().map(visible).collect()
     }
 }
 
@@ -402,7 +412,7 @@ mod tests {
 
     #[test]
     fn text_is_escaped_wherever_it_comes_from() {
-        let mark = Mark { at: 0, process: None, text: "a < b \u{0}".into() };
+        let mark = Mark::at_time(0, "a < b \u{0}");
         let timer = What::TimedOut { timer: "<timer>".into() };
         let svg = svg(&[record(0, 1, sent("<kind>")), record(0, 1, timer)], vec![mark]);
         for text in ["&lt;run&gt; &amp; co", "a &lt; b", "&lt;kind&gt;(7)", "timeout &lt;timer&gt;"] {
@@ -431,7 +441,7 @@ mod tests {
 
     #[test]
     fn a_mark_flies_over_its_moment_and_rings_its_process() {
-        let mark = Mark { at: 5, process: Some(Id::new(2)), text: "here".into() };
+        let mark = Mark::at_record(1, "here");
         let svg = svg(&[record(0, 1, What::Wanted), record(5, 2, What::Wanted)], vec![mark]);
         assert!(svg.contains(r#"class="ring""#) && svg.contains(">here</text>") && svg.contains("Marked: here."));
     }

@@ -51,7 +51,8 @@ impl Drawing<'_> {
                 continue;
             }
             last = Some(event.step);
-            let (x, y) = self.labels.beside(self.place(index), BAND, width(reading));
+            let place = self.labels.beside_if_free(self.place(index), BAND, width(reading));
+            let Some((x, y)) = place else { continue };
             let reading = escape(reading);
             let _ = writeln!(self.above, r#"<text class="clock" x="{x:.1}" y="{:.1}">{reading}</text>"#, y + 4.0);
         }
@@ -59,6 +60,8 @@ impl Drawing<'_> {
 
     pub(super) fn flags(&mut self) {
         let mut free_from = 0.0;
+        // Where time runs downwards, beside all that is written.
+        let side = self.far().max(self.labels.right) + 8.0;
         for (place, flag) in self.layout.flags.iter().enumerate() {
             let along = flag.event.map_or(self.begin, |event| self.along(event));
             let text = flag.mark.text.chars().map(visible).collect::<String>();
@@ -68,14 +71,14 @@ impl Drawing<'_> {
             let (pole, begin, y) = if self.view.down {
                 let y = f64::max(along - 10.0, free_from);
                 free_from = y + 24.0;
-                (format!("M{far:.1} {along:.1}H{:.1}", self.edge), far + 8.0, y)
+                (format!("M{side:.1} {along:.1}H{:.1}", self.edge), side, y)
             } else {
                 let y = self.edge - 54.0 - 24.0 * (place % 6) as f64;
                 let fits = along + length <= self.end;
                 let begin = if fits { along } else { (self.end - length).max(8.0).min(along) };
                 (format!("M{along:.1} {y:.1}V{far:.1}"), begin, y)
             };
-            let _ = writeln!(self.below, r#"<path class="pole" d="{pole}"/>"#);
+            let _ = writeln!(self.lowest, r#"<path class="pole" d="{pole}"/>"#);
             let _ = writeln!(
                 self.above,
                 r#"<rect class="flag" x="{begin:.1}" y="{y:.1}" width="{length:.1}" height="20" rx="3"/>"#

@@ -33,6 +33,55 @@ fn coloured(rules: &str, choose: impl Fn(Colour) -> &'static str) -> String {
     COLOURS.iter().fold(rules.to_string(), |rules, &colour| rules.replace(colour.0, choose(colour)))
 }
 
+/// How an arrow of some kind of message is drawn.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Look {
+    /// The class of its colour.
+    pub(super) colour: String,
+    /// The class of its dashes.
+    pub(super) dashes: &'static str,
+    pub(super) head: Head,
+}
+
+/// The head of an arrow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Head {
+    Full,
+    Open,
+    Barbs,
+}
+
+impl Head {
+    /// Its class, after that of all heads.
+    pub(super) fn class(self) -> &'static str {
+        match self {
+            Head::Full => "",
+            Head::Open => " open",
+            Head::Barbs => " barbs",
+        }
+    }
+}
+
+impl Look {
+    /// Of the kind that appears as the `order`th: the first 18 differ without their colours, in dashes and heads. Those
+    /// of the same dashes have different colours, too.
+    pub(super) fn of_kind(order: usize) -> Look {
+        const DASHES: [&str; COLOURED] = ["", " d1", " d2", " d3", " d4", " d5"];
+        const HEADS: [Head; 3] = [Head::Full, Head::Open, Head::Barbs];
+        let (dashes, round) = (order % COLOURED, order / COLOURED);
+        let colour = format!("k{}", (dashes + 2 * round) % COLOURED);
+        Look { colour, dashes: DASHES[dashes], head: HEADS[round % HEADS.len()] }
+    }
+
+    /// Of what applications tell each other.
+    pub(super) fn of_application() -> Look {
+        Look { colour: "application".into(), dashes: "", head: Head::Full }
+    }
+}
+
+/// How many colours messages have.
+const COLOURED: usize = 6;
+
 /// What each colour is on paper and on a dark screen. Those of messages are Okabe and Ito's, darkened and lightened.
 pub(in crate::diagram) const COLOURS: [Colour; 13] = [
     ("$paper", "#fff", "#16171b"),
@@ -53,11 +102,11 @@ pub(in crate::diagram) const COLOURS: [Colour; 13] = [
 const SHAPES: &str = r#"text{font:12px system-ui,"DejaVu Sans",sans-serif}
 text.title{font-size:17px;font-weight:600}
 text.name{font-size:15px;font-weight:600;text-anchor:end}
-text.time{font-size:11px;text-anchor:middle}
+text.time{font-size:11px;text-anchor:middle;paint-order:stroke;stroke-width:4px;stroke-linejoin:round}
 text.end{text-anchor:end}
 text.point{font-size:11.5px}
 text.strong,text.flagged{font-weight:600}
-.guide{stroke-width:1}
+.guide,.scale{stroke-width:1}
 .line{stroke-width:1.4}
 .cut{stroke-width:5}
 .crashed{stroke-width:2;stroke-dasharray:1 7;stroke-linecap:round}
@@ -69,12 +118,14 @@ text.strong,text.flagged{font-weight:600}
 .paused{fill:url(#bars);stroke-width:1}
 .paused-inside{fill:url(#asleep);stroke-width:1.5}
 .arrow{fill:none;stroke-width:1.7}
-.arrow.k1{stroke-dasharray:13 4}
-.arrow.k2{stroke-dasharray:11 4 2 4}
-.arrow.k3{stroke-dasharray:3 3}
-.arrow.k4{stroke-dasharray:18 3 3 3 3 3}
-.arrow.k5{stroke-dasharray:7 3}
+.d1{stroke-dasharray:13 4}
+.d2{stroke-dasharray:11 4 2 4}
+.d3{stroke-dasharray:3 3}
+.d4{stroke-dasharray:18 3 3 3 3 3}
+.d5{stroke-dasharray:7 3}
 .arrow.application{stroke-dasharray:5 5}
+.head{stroke-width:0;stroke-linejoin:round}
+.head.open,.head.barbs{stroke-width:1.6}
 .arrow.fading{opacity:.55}
 .label,.point{text-anchor:middle;paint-order:stroke;stroke-width:5px;stroke-linejoin:round}
 .tick{stroke-width:1.4}
@@ -86,9 +137,9 @@ text.strong,text.flagged{font-weight:600}
 
 const RULES: &str = "text{fill:$ink}
 .paper,.back,.timer{fill:$paper}
-.cut,.label,.point{stroke:$paper}
+.cut,.label,.point,text.time{stroke:$paper}
 text.time,text.point,.dot.application,.head.application,text.application,.dim{fill:$dim}
-.crashed,.paused,.arrow.application,.bar{stroke:$dim}
+.crashed,.paused,.arrow.application,.bar,.scale{stroke:$dim}
 .guide{stroke:$faint}
 .line,.leading,.paused-inside,.inside,.tick,.timer,.ink{stroke:$ink}
 .inside,text.strong{fill:$ink}
@@ -97,12 +148,13 @@ text.time,text.point,.dot.application,.head.application,text.application,.dim{fi
 .cross,.pole,.ring,.suspected{stroke:$alarm}
 .flag{fill:$alarm}
 text.flagged{fill:$onalarm}
-.arrow.k0{stroke:$k0}.dot.k0,.head.k0,text.k0{fill:$k0}
-.arrow.k1{stroke:$k1}.dot.k1,.head.k1,text.k1{fill:$k1}
-.arrow.k2{stroke:$k2}.dot.k2,.head.k2,text.k2{fill:$k2}
-.arrow.k3{stroke:$k3}.dot.k3,.head.k3,text.k3{fill:$k3}
-.arrow.k4{stroke:$k4}.dot.k4,.head.k4,text.k4{fill:$k4}
-.arrow.k5{stroke:$k5}.dot.k5,.head.k5,text.k5{fill:$k5}
+.arrow.k0,.head.k0{stroke:$k0}.dot.k0,.head.k0,text.k0{fill:$k0}
+.arrow.k1,.head.k1{stroke:$k1}.dot.k1,.head.k1,text.k1{fill:$k1}
+.arrow.k2,.head.k2{stroke:$k2}.dot.k2,.head.k2,text.k2{fill:$k2}
+.arrow.k3,.head.k3{stroke:$k3}.dot.k3,.head.k3,text.k3{fill:$k3}
+.arrow.k4,.head.k4{stroke:$k4}.dot.k4,.head.k4,text.k4{fill:$k4}
+.arrow.k5,.head.k5{stroke:$k5}.dot.k5,.head.k5,text.k5{fill:$k5}
+.head.open{fill:$paper}.head.barbs{fill:none}
 ";
 
 const MORE_SHAPES: &str = r"text.top{text-anchor:middle}
@@ -128,6 +180,17 @@ const TEXTURES: &str = r#"
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn eighteen_kinds_differ_without_their_colours() {
+        let looks: Vec<Look> = (0..18).map(Look::of_kind).collect();
+        for (index, look) in looks.iter().enumerate() {
+            let alike = |other: &&Look| (other.dashes, other.head) == (look.dashes, look.head);
+            assert_eq!(looks.iter().filter(alike).count(), 1, "kind {index}");
+            let confusing = |other: &&Look| (other.dashes, &other.colour) == (look.dashes, &look.colour);
+            assert_eq!(looks.iter().filter(confusing).count(), 1, "kind {index}");
+        }
+    }
 
     #[test]
     fn every_colour_is_known() {

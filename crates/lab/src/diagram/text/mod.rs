@@ -11,10 +11,10 @@ use std::fmt::Write;
 use quorate_core::trace::What;
 
 use self::row::{Item, Part, Row, is_long, receiver};
-use super::layout::{Event, Fate, Layout, Message, Phase};
-use super::words::{brief, shown, visible};
+use super::layout::{Event, Fate, Flag, Layout, Message, Phase};
+use super::view::Unit;
+use super::words::{brief, line, shown, visible};
 use crate::conversation::sentence;
-use crate::time::delta_text;
 
 /// The least room for words in the margin.
 const MARGIN: usize = 30;
@@ -22,19 +22,19 @@ const MARGIN: usize = 30;
 /// No chart is wider than this, whatever the terminal.
 const WIDEST: usize = 400;
 
-pub(super) fn draw(layout: &Layout<'_>, title: &str, columns: usize) -> String {
-    let chart = Chart::new(layout, columns.min(WIDEST));
+pub(super) fn draw(layout: &Layout<'_>, unit: Unit, title: &str, columns: usize) -> String {
+    let chart = Chart::new(layout, unit, columns.min(WIDEST));
     let mut text = String::new();
     if !title.is_empty() {
-        text.extend(title.chars().map(visible));
+        text += &line(title);
         text += "\n\n";
     }
     let (before, after) = layout.notes();
     let mut rows = Rows { chart: &chart, text, used: BTreeSet::new() };
     rows.header();
-    rows.note(before.as_deref());
+    before.iter().for_each(|note| rows.note(note));
     rows.body();
-    rows.note(after.as_deref());
+    after.iter().for_each(|note| rows.note(note));
     rows.legend();
     rows.text
 }
@@ -53,6 +53,7 @@ enum Form {
 /// What does not change from row to row.
 struct Chart<'a> {
     layout: &'a Layout<'a>,
+    unit: Unit,
     form: Form,
     columns: usize,
     /// The width of the times at the left.
@@ -64,7 +65,7 @@ struct Chart<'a> {
 }
 
 impl<'a> Chart<'a> {
-    fn new(layout: &'a Layout<'a>, columns: usize) -> Chart<'a> {
+    fn new(layout: &'a Layout<'a>, unit: Unit, columns: usize) -> Chart<'a> {
         let at_once: Vec<bool> =
             layout.events.iter().enumerate().map(|(index, event)| arrives_at_once(layout, index, event)).collect();
         let mut next = 0;
@@ -77,7 +78,7 @@ impl<'a> Chart<'a> {
             Some(next)
         });
         let tags = tags.collect();
-        let mut chart = Chart { layout, form: Form::List, columns, times: 3, tags, at_once };
+        let mut chart = Chart { layout, unit, form: Form::List, columns, times: 3, tags, at_once };
         let begins = layout.events.iter().map(|event| event.moment);
         let ends =
             layout.events.iter().skip(1).map(|event| event.moment).chain([layout.moments.len().saturating_sub(1)]);
@@ -109,7 +110,7 @@ impl<'a> Chart<'a> {
 
     /// The time of a row that goes from one moment to another.
     fn time(&self, begin: usize, end: usize) -> String {
-        let [begin, end] = [begin, end].map(|moment| delta_text(self.layout.moments[moment].at));
+        let [begin, end] = [begin, end].map(|moment| self.unit.text(self.layout.moments[moment].at));
         if begin == end { begin } else { format!("{begin}-{end}") }
     }
 
@@ -177,7 +178,9 @@ impl Rows<'_> {
         if pitch == 0 {
             return;
         }
-        let mut line = format!("{:>width$}  ", "δ", width = self.chart.times);
+        let width = self.chart.times;
+        let unit = format!("{:>width$}", self.chart.unit.name());
+        let mut line = format!("{unit:<width$}", width = width + 2);
         for &id in &self.chart.layout.lines {
             let name = id.to_string();
             let name = if name.len() < pitch { name } else { id.number().to_string() };
@@ -186,11 +189,8 @@ impl Rows<'_> {
         self.push(&line);
     }
 
-    fn note(&mut self, note: Option<&str>) {
-        if let Some(note) = note {
-            let width = self.chart.times;
-            self.push(&format!("{:>width$}  {note}", "⋮"));
-        }
+    fn note(&mut self, note: &str) {
+        self.wrapped("⋮", note.split(' '), " ");
     }
 
     fn body(&mut self) {
@@ -199,7 +199,7 @@ impl Rows<'_> {
         let mut flags = layout.flags.iter().peekable();
         let mut row = Row::default();
         while let Some(flag) = flags.next_if(|flag| flag.event.is_none()) {
-            self.flag(&flag.mark.text, flag.mark.process.map(|id| id.to_string()));
+            self.flag(flag);
         }
         for (index, event) in layout.events.iter().enumerate() {
             let follows = index > 0 && self.chart.at_once[index - 1];
@@ -219,15 +219,18 @@ impl Rows<'_> {
                 self.finish(&mut row, &phases);
             }
             while let Some(flag) = flags.next_if(|flag| flag.event == Some(index)) {
-                self.flag(&flag.mark.text, flag.mark.process.map(|id| id.to_string()));
+                self.flag(flag);
             }
         }
         self.finish(&mut row, &phases);
     }
 
-    fn flag(&mut self, text: &str, process: Option<String>) {
-        let place = process.map_or(String::new(), |process| format!("{process}: "));
-        let text: String = text.chars().map(visible).collect();
+    fn flag(&mut self, flag: &Flag<'_>) {
+        let text = line(&flag.mark.text);
+        let process = flag.line.map(|line| self.chart.layout.lines[line].to_string());
+        // Who says its name first is not named twice.
+        let place = process.filter(|name| text.split(' ').next() != Some(name));
+        let place = place.map_or(String::new(), |process| format!("{process}: "));
         self.wrapped("▶▶▶", format!("{place}{text}").split(' '), " ");
     }
 
@@ -455,7 +458,7 @@ mod tests {
     use quorate_core::id::Id;
     use quorate_core::trace::{Label, Record};
 
-    use super::super::{Mark, Picture};
+    use super::super::{Mark, Picture, View};
     use super::*;
 
     fn record(at: u64, process: u32, what: What) -> Record {
@@ -565,14 +568,27 @@ mod tests {
 
     #[test]
     fn a_mark_is_where_it_happens() {
-        let mark = |at: u64, process| Mark { at: at * crate::time::DELTA, process, text: "see here".into() };
         let records = [record(0, 1, What::Wanted), record(1, 2, What::Wanted), record(1, 1, What::Leaving)];
-        let marks = vec![mark(9, None), mark(1, Some(Id::new(2)))];
+        let late = 9 * crate::time::DELTA;
+        let marks =
+            vec![Mark::at_time(late, "see here"), Mark::at_record(1, "see here"), Mark::at_record(2, "p1 and p2")];
         let rows = chart(2, 60, &records, marks);
         assert!(rows[2].contains("asks to enter"));
         assert_eq!(rows[3], "▶▶▶  p2: see here");
         assert!(rows[4].contains("leaves"));
         assert_eq!(rows[5], "▶▶▶  see here");
+        assert_eq!(rows[6], "▶▶▶  p1 and p2", "who is named first is not named twice");
+    }
+
+    #[test]
+    fn times_are_headed_by_their_unit() {
+        let records = [record(1, 1, What::Wanted)];
+        let picture = Picture { n: 2, records: &records, title: String::new(), marks: vec![] };
+        for (unit, heading) in [(Unit::Delta, "  δ  p1"), (Unit::Seconds, "  s  p1"), (Unit::Steps, "step p1")] {
+            let text = picture.text_of(60, &View { unit, ..View::default() });
+            assert!(text.starts_with(heading), "{text}");
+            assert!(text.lines().nth(1).unwrap().starts_with("  1  ╎"), "{text}");
+        }
     }
 
     #[test]
