@@ -88,7 +88,7 @@ fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
 }
 
-/// A command as one would type it: the name of the program without its folder, and words that a shell takes as they are.
+/// A command as one would type it: the program without its folder, and words that a shell takes as they are.
 pub fn command_line(words: impl IntoIterator<Item = OsString>) -> String {
     let mut words = words.into_iter();
     let program = words.next().unwrap_or_default();

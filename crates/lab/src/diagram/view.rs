@@ -38,8 +38,8 @@ pub enum Clocks {
 /// Which part of a run is shown. If that is more than a picture has room for, its beginning is.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Part {
-    /// What leads to the first mark. If there is none, the beginning; but from where the first is let in or leads, if
-    /// that is not at the beginning.
+    /// What leads to the first mark. If there is none, the beginning; or, if too little is to be seen there, where a
+    /// few are let in or lead.
     #[default]
     Usual,
     /// What happened between two times, both included.
@@ -148,14 +148,28 @@ fn usual(picture: &Picture<'_>, most: usize) -> Range<usize> {
         return 0..count;
     }
     let marked = picture.marks.iter().filter_map(|mark| mark.place(picture.records)).min();
-    let start = match (marked, picture.records.iter().position(is_aim)) {
-        (Some(marked), _) => (marked + 1).saturating_sub(before_a_mark(most)),
-        // Where many ask, the first are let in long after the beginning.
-        (None, Some(aim)) if aim >= most / 2 => aim - most / 8,
-        (None, _) => 0,
+    let start = match marked {
+        Some(marked) => (marked + 1).saturating_sub(before_a_mark(most)),
+        None => first_aims(picture.records, most),
     };
     let start = start.min(count - most);
     start..start + most
+}
+
+/// So many entries, or leaders, are to be seen if they can be.
+const AIMS: usize = 3;
+
+/// Where the first few are let in or lead within so many records, or else as many as possible: where many ask, that is
+/// long after the beginning.
+fn first_aims(records: &[Record], most: usize) -> usize {
+    let aims: Vec<usize> = (0..records.len()).filter(|&index| is_aim(&records[index])).collect();
+    let starts = || [0].into_iter().chain(aims.iter().map(|aim| aim.saturating_sub(most / 8)));
+    let seen = |start: usize| {
+        let before = |end: usize| aims.partition_point(|&aim| aim < end);
+        (before(start + most) - before(start)).min(AIMS)
+    };
+    let best = starts().map(seen).max().unwrap_or(0);
+    starts().find(|&start| seen(start) == best).unwrap_or(0)
 }
 
 /// Whether this is what algorithms are for: somebody enters, or leads.
@@ -194,19 +208,23 @@ mod tests {
 
     #[test]
     fn a_long_run_is_shown_from_where_somebody_is_let_in() {
-        let healed = (0..100).map(|at| Record { at, process: Id::new(1), what: What::Healed });
-        let mut records: Vec<_> = healed.collect();
-        let mut shown = |at: usize, most| {
-            let leads = What::Leader { leader: Id::new(1) };
-            records.iter_mut().for_each(|record| record.what = What::Healed);
-            records[at].what = leads;
+        let shown = |aims: &[usize], most| {
+            let what = |index| {
+                let leads = What::Leader { leader: Id::new(1) };
+                if aims.contains(&index) { leads } else { What::Healed }
+            };
+            let records: Vec<_> =
+                (0..100).map(|index| Record { at: 0, process: Id::new(1), what: what(index) }).collect();
             let picture = Picture { n: 1, records: &records, title: String::new(), marks: vec![] };
             window(&picture, &Part::Usual, most)
         };
-        assert_eq!(shown(70, 16), 68..84);
-        assert_eq!(shown(99, 16), 84..100);
-        assert_eq!(shown(7, 16), 0..16, "it is in the beginning");
-        assert_eq!(shown(70, 100), 0..100);
+        assert_eq!(shown(&[70], 16), 68..84);
+        assert_eq!(shown(&[99], 16), 84..100);
+        assert_eq!(shown(&[7], 16), 0..16, "it is in the beginning");
+        assert_eq!(shown(&[7, 60, 65, 70, 75, 80], 16), 58..74, "three are more than one");
+        assert_eq!(shown(&[1, 2, 3, 60, 61, 62, 63], 16), 0..16, "three are enough");
+        assert_eq!(shown(&[70], 100), 0..100);
+        assert_eq!(shown(&[], 16), 0..16);
     }
 
     #[test]

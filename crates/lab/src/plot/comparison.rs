@@ -133,7 +133,7 @@ fn figure(shown: &Shown, rows: &[Row]) -> Option<Figure> {
         return None;
     }
     let mut notes = vec![format!("Lines are published, with who published them; points are measured. {SIDE_BY_SIDE}")];
-    // Where the token goes round for ever, one use alone costs what its share of the rounds does.
+    // A token that goes round for ever is never asked for alone: what it costs is measured over time.
     let is_alone = matches!(shown.measure, Measure::Messages | Measure::ClientDelay);
     if is_alone && series.iter().any(|series| series.name == TOKEN_RING && !series.points.is_empty()) {
         notes.push(TOKEN_RING_ALONE.into());

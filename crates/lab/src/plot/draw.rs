@@ -142,7 +142,6 @@ impl Painter<'_> {
                 self.path(seen.map(|&(x, y)| place(x, y)).collect(), 14, Role::Line(series.look));
             }
         }
-        self.sources(figure, x, y, place);
         let mut taken = Vec::new();
         let shown = |point: &&Point| x.holds(point.x) && (y.holds(point.y) || point.interval.is_some());
         for (index, series) in figure.series.iter().enumerate() {
@@ -158,26 +157,32 @@ impl Painter<'_> {
         for (place, index) in side_by_side(taken) {
             self.point(place, figure.series[index].look);
         }
+        self.sources(figure, x, y, place);
     }
 
     /// Who published which line, at the line's end, where several of one series look alike.
     fn sources(&self, figure: &Figure, x: &Ruler, y: &Ruler, place: &dyn Fn(f64, f64) -> Place) {
         let fine = FINE as i32;
-        let mut taken: Vec<Place> = Vec::new();
+        let mut ends = Vec::new();
         for series in figure.series.iter().filter(|series| series.curves.len() > 1) {
             for curve in &series.curves {
                 let last = curve.points.iter().rfind(|point| x.holds(point.0) && y.holds(point.1));
                 let (Some(&(last_x, last_y)), Some(source)) = (last, source(&curve.formula)) else { continue };
                 let (end_x, end_y) = place(last_x, last_y);
-                // Beside the point that may be there, and before the legend.
+                // Beside the points that may be there, and before the legend.
                 let most = (WIDTH - LEGEND) as i32 - 6 * source.chars().count() as i32;
-                let (left, mut below) = ((end_x / fine + 9).min(most), end_y / fine + 4);
-                while taken.iter().any(|other| (other.1 - below).abs() < 11 && (other.0 - left).abs() < 60) {
-                    below += 2;
-                }
-                taken.push((left, below));
-                self.text(source, (left, below), 11, Role::Point(series.look), FontStyle::Normal);
+                ends.push((end_y / fine + 4, (end_x / fine + 17).min(most), source, series.look));
             }
+        }
+        // From above, so that those that make room for others stay in the order of their lines.
+        ends.sort_unstable();
+        let mut taken: Vec<Place> = Vec::new();
+        for (mut below, left, source, look) in ends {
+            while taken.iter().any(|other| (other.1 - below).abs() < 11 && (other.0 - left).abs() < 60) {
+                below += 2;
+            }
+            taken.push((left, below));
+            self.text(source, (left, below), 11, Role::Point(look), FontStyle::Normal);
         }
     }
 
@@ -358,9 +363,12 @@ mod tests {
     #[test]
     fn lines_that_look_alike_end_in_who_published_them() {
         let ends = |formulas: &[&str]| {
-            let curve = |formula: &&str| Curve { formula: formula.to_string(), points: vec![(3.0, 4.0), (9.0, 16.0)] };
+            let curve = |(place, formula): (usize, &&str)| {
+                let points = vec![(3.0, 4.0), (9.0, 16.0 + 0.3 * place as f64)];
+                Curve { formula: formula.to_string(), points }
+            };
             let mut figure = figure();
-            figure.series[0].curves = formulas.iter().map(curve).collect();
+            figure.series[0].curves = formulas.iter().enumerate().map(curve).collect();
             let svg = figure.svg();
             let document = roxmltree::Document::parse(&svg).unwrap();
             let is_end = |text: &&str| formulas.iter().any(|formula| source(formula) == Some(text));
@@ -368,7 +376,7 @@ mod tests {
             let ends: Vec<_> = texts.map(str::trim).filter(is_end).map(str::to_string).collect();
             ends
         };
-        assert_eq!(ends(&["N (A)", "2N (B, E)"]), ["A", "B, E"]);
+        assert_eq!(ends(&["N (A)", "2N (B, E)"]), ["B, E", "A"], "from above, as the lines are");
         assert_eq!(ends(&["N (A)"]), [""; 0], "one line needs no name");
     }
 

@@ -97,8 +97,8 @@ impl Labels {
         }
     }
 
-    /// The middle of a label for an arrow: on it, and as near to its middle as possible. Nowhere if it would cover other
-    /// labels wherever it is.
+    /// The middle of a label for an arrow: on it, and as near to its middle as possible. Nowhere if it would cover
+    /// other labels wherever it is.
     pub(super) fn on_arrow(&mut self, begin: (f64, f64), end: (f64, f64), width: f64) -> Option<(f64, f64)> {
         const PLACES: [f64; 13] = [0.5, 0.42, 0.58, 0.34, 0.66, 0.26, 0.74, 0.2, 0.8, 0.15, 0.85, 0.1, 0.9];
         let places = PLACES.map(|part| (begin.0 + part * (end.0 - begin.0), begin.1 + part * (end.1 - begin.1)));
