@@ -98,18 +98,18 @@ impl Client {
         self.get("/v1/elections").await
     }
 
-    /// Takes a lock away from whoever holds it.
-    pub async fn force(&self, name: &str, by: &str) -> Result<(), Error> {
-        self.take_away("locks", name, by).await
+    /// Takes a lock away from whoever holds it; or, if a fence is given, only while that is the newest grant.
+    pub async fn force(&self, name: &str, by: &str, fence: Option<u64>) -> Result<(), Error> {
+        self.take_away("locks", name, by, fence).await
     }
 
-    /// Takes the lead in an election away from whoever has it.
-    pub async fn force_resignation(&self, name: &str, by: &str) -> Result<(), Error> {
-        self.take_away("elections", name, by).await
+    /// Takes the lead in an election away from whoever has it; or, if a fence is given, only while that is the grant.
+    pub async fn force_resignation(&self, name: &str, by: &str, fence: Option<u64>) -> Result<(), Error> {
+        self.take_away("elections", name, by, fence).await
     }
 
-    async fn take_away(&self, kind: &str, name: &str, by: &str) -> Result<(), Error> {
-        let body = ForceRelease { by: Some(by.into()) };
+    async fn take_away(&self, kind: &str, name: &str, by: &str, fence: Option<u64>) -> Result<(), Error> {
+        let body = ForceRelease { by: Some(by.into()), fence };
         self.post(&format!("/v1/{kind}/{}/force", encoded(name)), &body).await
     }
 

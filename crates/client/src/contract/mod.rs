@@ -163,6 +163,10 @@ pub struct ForceRelease {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_LABEL)))]
     pub by: Option<String>,
+    /// The newest grant that was seen. If somebody has got it since, nothing is taken away. Without it, it is taken
+    /// from whoever has it by then.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub fence: Option<u64>,
 }
 
 /// Asks for leadership.

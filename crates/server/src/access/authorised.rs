@@ -61,12 +61,18 @@ impl<E: Engine> Authorised<E> {
     }
 
     /// See [`Service::force`]. Whose token it was is put on record, whatever the caller says.
-    pub async fn force(&self, name: Name, by: String, deadline: Instant) -> Result<(), ServiceError> {
+    pub async fn force(
+        &self,
+        name: Name,
+        by: String,
+        fence: Option<Fence>,
+        deadline: Instant,
+    ) -> Result<(), ServiceError> {
         let by = match self.caller.may(Deed::Rule)? {
             None => by,
             Some(token) => format!("{by} (token of {})", token.name),
         };
-        self.service.force(name, by, deadline).await
+        self.service.force(name, by, fence, deadline).await
     }
 
     /// Whose token the caller has, and what it is for; nothing if nobody is asked.

@@ -187,7 +187,7 @@ pub(super) async fn force<E: Engine>(
 /// Takes a lock or leadership away from whoever has it.
 pub(super) async fn take_away<E: Engine>(api: &Api<E>, name: Name, body: ForceRelease) -> Result<StatusCode, Failure> {
     let by = checked_words("by", body.by)?;
-    match api.service.force(name, by, soon()).await {
+    match api.service.force(name, by, body.fence.map(Fence::from_number), soon()).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(ServiceError::Refused(Refusal::NotHeld { name })) => {
             Err(Problem::new(ProblemKind::NotHeld, format!("nobody holds {name}, so there is nothing to take away"))

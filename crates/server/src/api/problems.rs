@@ -48,6 +48,7 @@ fn kind(error: &ServiceError) -> ProblemKind {
             Unavailable::Unknown => ProblemKind::Unknown,
             Unavailable::Overloaded => ProblemKind::Overloaded,
             Unavailable::Stopping => ProblemKind::Stopping,
+            Unavailable::NotKnownToAll => ProblemKind::Conflict,
         },
         ServiceError::Denied(Denial::NoToken | Denial::UnknownToken) => ProblemKind::Unauthenticated,
         ServiceError::Denied(Denial::NotFor { .. } | Denial::OthersSession { .. }) => ProblemKind::Forbidden,
@@ -57,7 +58,9 @@ fn kind(error: &ServiceError) -> ProblemKind {
             Refusal::OtherMode { .. } | Refusal::OtherPermits { .. } => ProblemKind::OtherMode,
             Refusal::NotHeld { .. } | Refusal::NotHeldHere { .. } => ProblemKind::NotHeld,
             Refusal::TooMany { .. } => ProblemKind::TooMany,
-            Refusal::LastGeneration { .. } | Refusal::GrantsByItself => ProblemKind::Conflict,
+            Refusal::LastGeneration { .. } | Refusal::GrantsByItself | Refusal::OtherGrant { .. } => {
+                ProblemKind::Conflict
+            }
             Refusal::NotByTurns(Beyond::TooManyNames) => ProblemKind::TooMany,
             Refusal::NotByTurns(_) => ProblemKind::NotWithThisEngine,
         },

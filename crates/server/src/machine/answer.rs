@@ -86,6 +86,19 @@ pub enum Refusal {
     /// It was told of a turn, and does not go by turns.
     #[error("this machine grants by itself, and not by turns")]
     GrantsByItself,
+    /// Somebody has got it since it was looked at.
+    #[error(
+        "{name} was to be taken from the grant with fence {seen}, and its newest one has {now}: somebody else has it, \
+         and nothing was taken away; look again who does"
+    )]
+    OtherGrant {
+        /// The lock.
+        name: String,
+        /// The newest grant that was seen.
+        seen: Fence,
+        /// The newest grant that there is.
+        now: Fence,
+    },
 }
 
 /// What servers that take turns cannot promise, and what to do instead.

@@ -263,4 +263,36 @@ pub enum Command {
         /// Of which lock.
         name: Name,
     },
+    /// Takes a lock away from all who hold it, unless somebody has got it since it was looked at.
+    ForceGrant {
+        /// Which.
+        name: Name,
+        /// Who does it, for the record.
+        by: String,
+        /// The newest grant that was seen: if there is another one, nothing is taken away.
+        fence: Fence,
+    },
+}
+
+impl Command {
+    /// The first version of batches that has this command. What is asked of every release is the first one's.
+    pub fn version(&self) -> u8 {
+        match self {
+            Command::Open { .. }
+            | Command::Close { .. }
+            | Command::Expire { .. }
+            | Command::Acquire(_)
+            | Command::Withdraw { .. }
+            | Command::GiveUp { .. }
+            | Command::Release { .. }
+            | Command::Force { .. }
+            | Command::EndDelay { .. }
+            | Command::Proclaim { .. }
+            | Command::Generation { .. }
+            | Command::Turn { .. }
+            | Command::TurnLost { .. }
+            | Command::NoTurn { .. } => 1,
+            Command::ForceGrant { .. } => 2,
+        }
+    }
 }

@@ -128,6 +128,10 @@ impl Machine {
             Command::Turn { name, fence } => self.turn(moment, &name, fence, events),
             Command::TurnLost { name, fence } => self.turn_lost(moment, &name, fence, events),
             Command::NoTurn { name } => self.no_turn(moment, &name, events),
+            Command::ForceGrant { name, by, fence } => {
+                self.check_grant(&name, fence)?;
+                self.force(moment, &name, by, events)
+            }
         }
     }
 
@@ -373,6 +377,16 @@ impl Machine {
             self.end_if_over(moment, holder, events);
         }
         Ok(Response::Done)
+    }
+
+    /// Whether the newest grant is still the one that was seen: then nobody loses it who was not seen to have it.
+    fn check_grant(&self, name: &Name, seen: Fence) -> Result<(), Refusal> {
+        let holders = self.locks.get(name).into_iter().flat_map(|lock| lock.holders.values());
+        match holders.map(|holding| holding.fence).max() {
+            None => Err(self.nobody_holds(name)),
+            Some(now) if now != seen => Err(Refusal::OtherGrant { name: name.text.to_string(), seen, now }),
+            Some(_) => Ok(()),
+        }
     }
 
     fn end_delay(

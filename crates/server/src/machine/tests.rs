@@ -221,6 +221,32 @@ fn force_takes_a_lock_from_all_who_hold_it_and_ends_its_delays() {
     assert!(matches!(machine.apply(force).0, Response::Refused(Refusal::NotHeld { .. })));
 }
 
+/// Who looked at a lock and takes it away takes it from nobody who has got it since.
+#[test]
+fn force_with_a_fence_takes_a_lock_from_nobody_who_got_it_later() {
+    let mut machine = Numbered::with_sessions(4);
+    machine.acquire(asking(1, 0));
+    let seen = fence(machine.index);
+    machine.acquire(asking(2, 0));
+    machine.apply(Command::Release { session: session(1), request: 0, name: name(), fence: None });
+    let now = fence(machine.index);
+    let force = |fence| Command::ForceGrant { name: name(), by: "root".into(), fence };
+    let other = Refusal::OtherGrant { name: "a".into(), seen, now };
+    assert!(other.to_string().contains("somebody else has it"), "{other}");
+    assert_eq!(machine.apply(force(seen)), (Response::Refused(other), vec![]));
+    assert_eq!(machine.holders(), [2]);
+    assert_eq!(machine.apply(force(now)).0, DONE);
+    assert_eq!(machine.holders(), Vec::<u64>::new());
+    assert!(matches!(machine.apply(force(now)).0, Response::Refused(Refusal::NotHeld { .. })));
+    machine.share(3, 0);
+    let first = fence(machine.index);
+    machine.share(4, 0);
+    let last = fence(machine.index);
+    assert!(matches!(machine.apply(force(first)).0, Response::Refused(Refusal::OtherGrant { .. })));
+    assert_eq!(machine.apply(force(last)).0, DONE, "all lose it who were there when the newest one was seen");
+    assert_eq!(machine.holders(), Vec::<u64>::new());
+}
+
 #[test]
 fn who_withdraws_gives_up_its_place_but_not_what_it_was_granted() {
     let mut machine = Numbered::with_sessions(3);

@@ -6,7 +6,7 @@ use openraft::raft::{AppendEntriesRequest, VoteRequest};
 use tokio_util::codec::{Decoder, Encoder};
 
 use super::identity::Identity;
-use super::state::State;
+use super::state::{self, State};
 use super::types::{self, Batch, Entry, LogId, NEWEST_VERSION, RandomId, Types, Vote};
 use super::wal::frame::{self, Record, Tail};
 use super::wire::{self, Hello, Reply, Request, SnapshotPart, Welcome};
@@ -58,7 +58,7 @@ pub(crate) fn commands(bytes: &[u8]) -> bool {
 /// Reads a snapshot as it is, and what could be in one as if the checksum were right; then goes on from it.
 pub(crate) fn snapshot(bytes: &[u8]) -> bool {
     let understood = State::from_bytes(bytes).is_ok();
-    let state = State::from_bytes(&sealed::seal(*b"quorateS", u32::from(NEWEST_VERSION), bytes));
+    let state = State::from_bytes(&sealed::seal(*b"quorateS", state::VERSION, bytes));
     if let Ok(State { mut machine, commands, .. }) = state {
         let sessions: Vec<_> = machine.sessions().map(|view| view.session).collect();
         let names: Vec<_> = machine.names().cloned().collect();
@@ -141,6 +141,7 @@ fn all_commands() -> Vec<Command> {
         Command::Expire { session: session(3), opened: 0 },
         Command::EndDelay { name: name.clone(), fence: Fence::from_number(10) },
         acquire(2, Mode::Shared),
+        Command::ForceGrant { name: name.clone(), by: "bob".into(), fence: Fence::from_number(11) },
         Command::Force { name, by: "alice".into() },
         Command::Close { session: session(2) },
         Command::Generation { at_least: 0 },

@@ -333,15 +333,18 @@ impl Inner {
         }
         let is_unhurried =
             matches!(&command, Command::Acquire(acquire) if self.shared.look(|state| state.machine.queues(acquire)));
+        let version = command.version();
         let command = types::encode(&command);
         if command.len() > MOST_COMMAND_BYTES {
             return Err(Unavailable::Overloaded);
         }
         let (reply, receiver) = oneshot::channel();
-        self.proposals.try_send(Proposal { is_unhurried, term, command, reply }).map_err(|error| match error {
-            mpsc::error::TrySendError::Full(_) => Unavailable::Overloaded,
-            mpsc::error::TrySendError::Closed(_) => Unavailable::Stopping,
-        })?;
+        self.proposals.try_send(Proposal { is_unhurried, term, command, version, reply }).map_err(
+            |error| match error {
+                mpsc::error::TrySendError::Full(_) => Unavailable::Overloaded,
+                mpsc::error::TrySendError::Closed(_) => Unavailable::Stopping,
+            },
+        )?;
         receiver.await.unwrap_or(Err(Unavailable::Unknown))
     }
 

@@ -42,8 +42,10 @@ pub(super) struct Proposal {
     pub(super) is_unhurried: bool,
     /// The term in which it may be written, if not in every one.
     pub(super) term: Option<u64>,
-    /// As it stands in a batch.
+    /// As it stands in a batch,
     pub(super) command: Vec<u8>,
+    /// and the first version of batches that has it.
+    pub(super) version: u8,
     pub(super) reply: Reply,
 }
 
@@ -75,15 +77,19 @@ impl Proposer {
                     let is_late = |proposal: &mut Proposal| proposal.term.is_some_and(|wanted| wanted != term);
                     let late = gathered.extract_if(.., is_late);
                     late.for_each(|late| late.refuse(Unavailable::Elsewhere { leader: None }));
+                    let known = self.version();
+                    let unknown = gathered.extract_if(.., |proposal| proposal.version > known);
+                    unknown.for_each(|unknown| unknown.refuse(Unavailable::NotKnownToAll));
                 }
                 Err(why) => gathered.drain(..).for_each(|proposal| proposal.refuse(why.clone())),
             }
             if gathered.is_empty() {
                 continue;
             }
+            let version = gathered.iter().map(|proposal| proposal.version).fold(1, u8::max);
             let (commands, replies): (Vec<_>, Vec<_>) =
                 gathered.into_iter().map(|Proposal { command, reply, .. }| (command, reply)).unzip();
-            let batch = Batch::new(self.version(), now_ms(), &commands);
+            let batch = Batch::new(version, now_ms(), &commands);
             // What was handed over has a place in the queue, so batches stay in order.
             match self.raft.client_write_ff(batch).await {
                 Err(_) => answer(replies, &Unavailable::Stopping),

@@ -16,13 +16,15 @@ use tokio::sync::watch;
 
 use super::ahead::Ahead;
 use super::sealed::{self, Damage, Kind};
-use super::types::{Batch, Entry, LogId, Membership, NEWEST_VERSION, RandomId, SnapshotMeta, StorageError};
+use super::types::{Batch, Entry, LogId, Membership, RandomId, SnapshotMeta, StorageError};
 use super::types::{StorageIOError, Types, Unreadable};
 use super::{SNAPSHOT, StartError};
 use crate::engine::{Applied, Listener, NodeId};
 use crate::machine::{Machine, Moment};
 
 const KIND: Kind = *b"quorateS";
+/// The version of snapshots and backups.
+pub(super) const VERSION: u32 = 1;
 
 /// Everything that follows from the log up to an entry.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -40,12 +42,12 @@ impl State {
     /// As a snapshot or a backup.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
         let body = postcard::to_allocvec(self).expect("a state can be written down");
-        sealed::seal(KIND, u32::from(NEWEST_VERSION), &body)
+        sealed::seal(KIND, VERSION, &body)
     }
 
     /// From a snapshot or a backup.
     pub(super) fn from_bytes(bytes: &[u8]) -> Result<State, Damage> {
-        let body = sealed::open(KIND, u32::from(NEWEST_VERSION), bytes)?;
+        let body = sealed::open(KIND, VERSION, bytes)?;
         let state: State = postcard::from_bytes(body).map_err(|_| Damage::Contents)?;
         // A member that sends nonsense must not be able to stop a node by it.
         if state.machine.is_sound(state.commands) { Ok(state) } else { Err(Damage::Contents) }

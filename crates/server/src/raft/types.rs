@@ -70,8 +70,9 @@ pub(crate) struct Member {
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Batch(Bytes);
 
-/// The newest version of batches and snapshots that this program reads and writes.
-pub const NEWEST_VERSION: u8 = 1;
+/// The newest version of batches that this program reads and writes. A batch has the first version that has all of its
+/// commands, so that a log can be read by earlier releases until something is asked that they do not know.
+pub const NEWEST_VERSION: u8 = 2;
 
 /// A batch that cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -124,8 +125,8 @@ pub(super) fn encode(command: &Command) -> Vec<u8> {
     postcard::to_allocvec(command).expect("a command can be written down")
 }
 
-/// The version that a leader writes: what the oldest of the members knows. Of members that were never heard of, the
-/// first is assumed.
+/// The newest version that a leader may write: what the oldest of the members knows. Of members that were never heard
+/// of, the first is assumed.
 pub(super) fn version_to_write(known_by_others: impl Iterator<Item = Option<u8>>) -> u8 {
     known_by_others.map(|knows| knows.unwrap_or(1)).fold(NEWEST_VERSION, u8::min).max(1)
 }
@@ -159,6 +160,17 @@ mod tests {
         assert!(newer.to_string().contains("start a newer release"));
         assert_eq!(Batch(Bytes::new()).read(), Err(Unreadable::Damaged));
         assert_eq!(Batch(Bytes::from_static(&[1, 0, 200])).read(), Err(Unreadable::Damaged));
+    }
+
+    /// What the first release has written and sent stands in logs and goes between members: its numbers never change.
+    #[test]
+    fn commands_of_the_first_version_are_written_as_ever() {
+        let name = crate::machine::Name::lock("a");
+        assert_eq!(encode(&Command::Force { name: name.clone(), by: "b".into() }), [7, 0, 1, b'a', 1, b'b']);
+        assert_eq!(encode(&Command::NoTurn { name: name.clone() }), [13, 0, 1, b'a']);
+        let fence = crate::machine::Fence::from_number(3);
+        let newest = Command::ForceGrant { name, by: "b".into(), fence };
+        assert_eq!((encode(&newest)[0], newest.version()), (14, 2));
     }
 
     #[test]

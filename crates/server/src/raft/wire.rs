@@ -39,7 +39,7 @@ pub(super) fn lengthen(codec: &mut LengthDelimitedCodec) {
 pub(super) struct Hello {
     /// Always the first field, in every version.
     pub(super) protocol: u32,
-    /// The newest version of batches and snapshots that the caller knows.
+    /// The newest version of batches that the caller knows.
     pub(super) knows: u8,
     pub(super) cluster: RandomId,
     pub(super) from: NodeId,
@@ -54,7 +54,7 @@ pub(super) struct Hello {
 pub(super) enum Welcome {
     /// Come in.
     Come {
-        /// The newest version of batches and snapshots that it knows.
+        /// The newest version of batches that it knows.
         knows: u8,
         data: RandomId,
     },

@@ -66,6 +66,7 @@ impl Question {
                 | Command::Close { .. }
                 | Command::Expire { .. }
                 | Command::Force { .. }
+                | Command::ForceGrant { .. }
                 | Command::Generation { .. }
                 | Command::Turn { .. }
                 | Command::TurnLost { .. }

@@ -286,9 +286,19 @@ impl<E: Engine> Service<E> {
         done(applied.response.clone()).map(|()| applied)
     }
 
-    /// Takes a lock away from all who hold it.
-    pub async fn force(&self, name: Name, by: String, deadline: Instant) -> Result<(), ServiceError> {
-        done(self.submit(Command::Force { name, by }, deadline).await?.response)
+    /// Takes a lock away from all who hold it; or, if a fence is given, only while that is the newest grant.
+    pub async fn force(
+        &self,
+        name: Name,
+        by: String,
+        fence: Option<Fence>,
+        deadline: Instant,
+    ) -> Result<(), ServiceError> {
+        let command = match fence {
+            None => Command::Force { name, by },
+            Some(fence) => Command::ForceGrant { name, by, fence },
+        };
+        done(self.submit(command, deadline).await?.response)
     }
 
     /// Changes what a leader has to say.

@@ -51,10 +51,12 @@ pub(crate) enum Flaw {
     LateCallIsHeard,
     /// A release of one grant gives back another one.
     AnyGrantIsReleased,
+    /// Who takes away one grant takes away another one.
+    AnyGrantIsForced,
 }
 
 impl Flaw {
-    pub(crate) const ALL: [Flaw; 20] = [
+    pub(crate) const ALL: [Flaw; 21] = [
         Flaw::ReadersOvertake,
         Flaw::ExpiryForgetsWaiters,
         Flaw::AnyDelayEnds,
@@ -75,6 +77,7 @@ impl Flaw {
         Flaw::LateRequestIsHeard,
         Flaw::LateCallIsHeard,
         Flaw::AnyGrantIsReleased,
+        Flaw::AnyGrantIsForced,
     ];
 }
 
@@ -434,6 +437,16 @@ impl Service for Model {
                 self.release((session, request), &name, fence, moment, &mut events)
             }
             Command::Force { name, by } => self.force(&name, by, moment, &mut events),
+            Command::ForceGrant { name, by, fence } => {
+                let now = self.at(&name, true).iter().filter_map(|place| place.fence).max();
+                match now {
+                    None => Err(Refusal::NotHeld { name: name.text.to_string() }),
+                    Some(now) if now != fence && !self.has(Flaw::AnyGrantIsForced) => {
+                        Err(Refusal::OtherGrant { name: name.text.to_string(), seen: fence, now })
+                    }
+                    Some(_) => self.force(&name, by, moment, &mut events),
+                }
+            }
             Command::EndDelay { name, fence } => self.end_delay(&name, fence, moment, &mut events),
             Command::Proclaim { session, name, fence, value } => {
                 self.proclaim(session, name, fence, value, &mut events)

@@ -30,7 +30,8 @@ pub(crate) enum Step {
         /// Which of the grants there have been, counted from the last, or whichever.
         grant: Option<usize>,
     },
-    Force(usize),
+    /// Takes it from whoever has it, or from one of the grants there have been, counted from the last.
+    Force(usize, Option<usize>),
     /// Ends one of the delays there have been, counted from the last.
     EndDelay(usize),
     Proclaim {
@@ -80,7 +81,7 @@ pub(crate) fn scripts() -> impl Strategy<Value = Vec<Step>> {
             .prop_map(|(slot, name, until)| Step::Withdraw(slot, name, until)),
         2 => (slot(), name(), 0u64..5).prop_map(|(slot, name, back)| Step::GiveUp(slot, name, back)),
         6 => release,
-        1 => name().prop_map(Step::Force),
+        2 => (name(), prop::option::of(0usize..3)).prop_map(|(name, grant)| Step::Force(name, grant)),
         3 => (0usize..3).prop_map(Step::EndDelay),
         1 => (slot(), 0usize..3, 0u8..3).prop_map(|(slot, grant, value)| Step::Proclaim { slot, grant, value }),
         1 => Just(Step::Generation),
@@ -170,7 +171,11 @@ impl Director {
                 name: name(place),
                 fence: grant.map(|back| latest(&self.grants, back).1),
             },
-            Step::Force(place) => Command::Force { name: name(place), by: "root".into() },
+            Step::Force(place, None) => Command::Force { name: name(place), by: "root".into() },
+            Step::Force(_, Some(back)) => {
+                let (name, fence) = latest(&self.grants, back);
+                Command::ForceGrant { name, by: "root".into(), fence }
+            }
             Step::EndDelay(back) => {
                 let (name, fence) = latest(&self.delays, back);
                 Command::EndDelay { name, fence }

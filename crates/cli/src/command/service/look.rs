@@ -54,6 +54,10 @@ pub(crate) struct Release {
     #[arg(long, value_name = "WHO")]
     by: Option<String>,
 
+    /// The fence of the grant that is meant: if somebody else has it by then, nothing is taken away
+    #[arg(long, value_name = "FENCE")]
+    fence: Option<u64>,
+
     #[command(flatten)]
     endpoints: Endpoints,
 }
@@ -221,9 +225,12 @@ pub(crate) fn release(arguments: &Release, terminal: &mut Terminal) -> Result<Ex
     debug_assert!(arguments.force, "it is required");
     let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
     let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "somebody".into());
-    let Release { name, election, .. } = arguments;
+    let Release { name, election, fence, .. } = arguments;
     run_async(async {
-        let forced = if *election { client.force_resignation(name, &by).await } else { client.force(name, &by).await };
+        let forced = match election {
+            true => client.force_resignation(name, &by, *fence).await,
+            false => client.force(name, &by, *fence).await,
+        };
         forced.map_err(|error| failed(&error))
     })?;
     if terminal.is_json() {
