@@ -32,6 +32,29 @@ function append(element, children) {
   }
 }
 
+/** What one does not see, or what changes the order of what one sees: one name could be made to look like another. */
+const UNSEEN = /([\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]+)/u;
+
+/** A text that somebody has written, with names in place of characters that one would not see. */
+export function visible(text) {
+  const parts = String(text).split(UNSEEN);
+  return parts.map((part, at) => (at % 2 === 0 ? part : el("span", { class: "unseen" }, codes(part))));
+}
+
+function codes(text) {
+  return [...text].map((one) => `U+${one.codePointAt(0).toString(16).toUpperCase().padStart(4, "0")}`).join(" ");
+}
+
+/** The same as plain text, for titles and labels. */
+export function plain(text) {
+  return String(text).split(UNSEEN).map((part, at) => (at % 2 === 0 ? part : `[${codes(part)}]`)).join("");
+}
+
+/** A text that somebody has written, which does not change the order of the letters around it. */
+export function written(text) {
+  return el("bdi", {}, visible(text));
+}
+
 /**
  * Makes the children of an element what they should be, and touches only what has changed: so the focus, a selection
  * and the place one has scrolled to stay where they are. What hears of events is not among what is changed.

@@ -17,7 +17,8 @@ pub use crate::serve::{File, Kind, router};
 
 /// The visual language, as a style sheet.
 pub const LOOK: &str = include_str!("look.css");
-/// The module that makes elements: it exports `el`, `show`, `head` and `by`.
+/// The module that makes elements: it exports `el`, `show`, `head` and `by`, and `written`,
+/// `visible` and `plain` for what users have written.
 pub const ELEMENTS: &str = include_str!("elements.js");
 /// The mark, as SVG.
 pub const ICON: &str = include_str!("icon.svg");

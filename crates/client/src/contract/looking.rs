@@ -17,6 +17,10 @@ pub struct Listing {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_NAME)))]
     pub after: Option<String>,
+    /// Only what comes before this name, or before the session of this number: the last of it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_NAME)))]
+    pub before: Option<String>,
     /// So many at most.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MOST_LISTED)))]

@@ -1,5 +1,7 @@
 //! Which part of a list somebody wants, from the address of its request; what is wrong with it is said by name.
 
+use std::collections::VecDeque;
+
 use axum::extract::FromRequestParts;
 use axum::http::request::Parts;
 use quorate_client::contract::{LONGEST_NAME, Listing, MOST_LISTED, Problem};
@@ -12,6 +14,8 @@ pub(super) struct Part {
     /// In lower case.
     search: Option<String>,
     pub(super) after: Option<String>,
+    /// Then the last ones are wanted.
+    pub(super) before: Option<String>,
     pub(super) limit: usize,
     pub(super) waiting: bool,
 }
@@ -34,8 +38,8 @@ impl<S: Send + Sync> FromRequestParts<S> for Part {
 }
 
 fn checked(listing: Listing) -> Result<Part, Failure> {
-    let Listing { search, after, limit, waiting } = listing;
-    for (field, text) in [("search", &search), ("after", &after)] {
+    let Listing { search, after, before, limit, waiting } = listing;
+    for (field, text) in [("search", &search), ("after", &after), ("before", &before)] {
         if text.as_ref().is_some_and(|text| text.len() > LONGEST_NAME) {
             return Err(Problem::of_field(field, format!("it has at most {LONGEST_NAME} bytes")).into());
         }
@@ -45,7 +49,7 @@ fn checked(listing: Listing) -> Result<Part, Failure> {
         return Err(Problem::of_field("limit", format!("1 to {MOST_LISTED} are listed at once")).into());
     }
     let search = search.filter(|search| !search.is_empty()).map(|search| search.to_lowercase());
-    Ok(Part { search, after, limit: limit as usize, waiting })
+    Ok(Part { search, after, before, limit: limit as usize, waiting })
 }
 
 impl Part {
@@ -56,16 +60,28 @@ impl Part {
 
     /// The names that belong to this part, and how many there are before it, in it and after it.
     pub(super) fn names(&self, machine: &Machine, kind: Kind) -> (Vec<Name>, u64) {
-        let (mut names, mut total) = (Vec::new(), 0);
+        let (mut names, mut total) = (VecDeque::new(), 0);
         for name in machine.names().filter(|name| name.kind == kind && self.finds(&name.text)) {
             if self.waiting && machine.crowd(name).1 == 0 {
                 continue;
             }
             total += 1;
-            if names.len() < self.limit && self.after.as_ref().is_none_or(|after| *name.text > **after) {
-                names.push(name.clone());
+            let is_after = self.after.as_ref().is_none_or(|after| *name.text > **after);
+            let is_before = self.before.as_ref().is_none_or(|before| *name.text < **before);
+            if is_after && is_before {
+                self.take(&mut names, name);
             }
         }
-        (names, total)
+        (names.into_iter().cloned().collect(), total)
+    }
+
+    /// Takes one more, in order: the first ones that fit, or else the last ones.
+    pub(super) fn take<T>(&self, taken: &mut VecDeque<T>, one: T) {
+        if taken.len() < self.limit {
+            taken.push_back(one);
+        } else if self.before.is_some() {
+            taken.pop_front();
+            taken.push_back(one);
+        }
     }
 }

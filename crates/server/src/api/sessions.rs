@@ -1,5 +1,7 @@
 //! Sessions: open, renew, look at, close.
 
+use std::collections::VecDeque;
+
 use axum::Json;
 use axum::http::StatusCode;
 use axum::response::IntoResponse;
@@ -10,8 +12,8 @@ use super::listing::Part;
 use super::path::Path;
 use super::{Api, Failure, checked_label, checked_ttl, session_id, soon};
 use crate::engine::Engine;
+use crate::machine::Machine;
 use crate::machine::view::SessionView;
-use crate::machine::{Machine, SessionId};
 use crate::service::NewSession;
 
 fn shown(machine: &Machine, view: SessionView<'_>) -> Session {
@@ -49,11 +51,21 @@ pub(super) async fn show<E: Engine>(api: Api<E>, Path(session): Path<String>) ->
 
 pub(super) async fn list<E: Engine>(api: Api<E>, part: Part) -> Result<Json<Vec<Session>>, Failure> {
     let after = part.after.as_ref().map(|after| session_id("after", after)).transpose()?;
+    let before = part.before.as_ref().map(|before| session_id("before", before)).transpose()?;
     let service = api.service.reader()?;
     service.catch_up(soon()).await?;
     let (ids, mut sessions): (Vec<_>, Vec<_>) = service.look(|machine| {
-        let wanted = machine.sessions().filter(|view| is_wanted(&part, after, machine, view));
-        wanted.take(part.limit).map(|view| (view.session, shown(machine, view))).unzip()
+        let of_part = |view: &SessionView<'_>| {
+            after.is_none_or(|after| view.session > after) && before.is_none_or(|before| view.session < before)
+        };
+        let mut wanted = VecDeque::new();
+        for view in machine.sessions().filter(|view| of_part(view) && is_wanted(&part, machine, view)) {
+            part.take(&mut wanted, view);
+            if wanted.len() == part.limit && before.is_none() {
+                break;
+            }
+        }
+        wanted.into_iter().map(|view| (view.session, shown(machine, view))).unzip()
     });
     // A list without times is better than none, while nobody leads.
     let left = service.times_left(ids, soon()).await.unwrap_or_default();
@@ -63,10 +75,10 @@ pub(super) async fn list<E: Engine>(api: Api<E>, part: Part) -> Result<Json<Vec<
     Ok(Json(sessions))
 }
 
-fn is_wanted(part: &Part, after: Option<SessionId>, machine: &Machine, view: &SessionView<'_>) -> bool {
+fn is_wanted(part: &Part, machine: &Machine, view: &SessionView<'_>) -> bool {
     let is_found = || part.finds(view.label) || part.finds(&view.session.to_string());
     let waits = || !part.waiting || machine.burden(view.session).1 > 0;
-    after.is_none_or(|after| view.session > after) && is_found() && waits()
+    is_found() && waits()
 }
 
 pub(super) async fn close<E: Engine>(api: Api<E>, Path(session): Path<String>) -> Result<StatusCode, Failure> {

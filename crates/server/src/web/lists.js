@@ -1,11 +1,16 @@
 // The lists of locks, elections and sessions, a page of each, and the stream of events.
 
-import { el, head, show } from "./elements.js";
+import { el, head, show, visible, written } from "./elements.js";
 import { age, badge, clock, count, mode, moment, number, sentence, span, subjectLink, weight, who } from "./words.js";
 import { now } from "./service.js";
 
-/** So many rows are shown of each list. */
-export const ROWS = 25;
+/** On a telephone, a list is short: what comes after it is to be found, too. */
+const NARROW = matchMedia("(max-width: 640px)");
+
+/** So many rows are shown of each list. One more is asked for, to know whether there are more. */
+export function rows() {
+  return NARROW.matches ? 8 : 25;
+}
 /** So many of those who wait are named in a list. */
 const NAMED = 3;
 
@@ -43,20 +48,40 @@ function row(key, columns, cells) {
   return el("tr", { "data-key": key }, cells.map(cell));
 }
 
-/** Links to the next page and to the first one. */
-function pages(place, list, last, hasMore) {
-  if (!place.after[list] && !hasMore) return null;
+/** The rows of a page, and whether there are others before and after them: of what was asked for, one is one more. */
+export function page(place, list, found) {
+  const isFull = found.length > rows();
+  const isBackwards = Boolean(place.before[list]);
+  return {
+    shown: isBackwards ? found.slice(-rows()) : found.slice(0, rows()),
+    hasEarlier: isBackwards ? isFull : Boolean(place.after[list]),
+    hasMore: isBackwards || isFull,
+  };
+}
+
+/** Links to the pages before and after this one, and to the first. */
+function pages(place, list, { shown, hasEarlier, hasMore }, key) {
+  if (!hasEarlier && !hasMore) return null;
+  const to = (after, before) => place.with({ [list]: after, [`${list}-before`]: before });
+  const [first, last] = [shown.at(0), shown.at(-1)];
   return el(
     "nav",
     { class: "pages", "aria-label": `Pages of the ${list}` },
-    place.after[list] && el("a", { href: place.with({ [list]: "" }) }, "« First page"),
-    hasMore && el("a", { href: place.with({ [list]: last }) }, "Next page »"),
+    hasEarlier && el("a", { href: to("", "") }, "« First page"),
+    hasEarlier && first && el("a", { href: to("", key(first)) }, "‹ Previous page"),
+    hasMore && last && el("a", { href: to(key(last), "") }, "Next page ›"),
   );
 }
 
-function nothing(place, what) {
-  const asked = [place.search && `with “${place.search}” in its name`, place.waiting && "for which anybody waits"];
-  return el("p", { class: "muted note" }, `${[what, ...asked.filter(Boolean)].join(" ")}.`);
+function nothing(place, list, what) {
+  if (place.after[list] || place.before[list]) {
+    return el("p", { class: "muted note" }, "There is nothing on this page any more.");
+  }
+  const asked = [
+    place.search && [" with “", written(place.search), "” in its name"],
+    place.waiting && " for which anybody waits",
+  ];
+  return el("p", { class: "muted note" }, what, asked, ".");
 }
 
 function hereOnly(data) {
@@ -78,7 +103,9 @@ const LOCK_COLUMNS = [
 
 /** The panel of the locks. */
 export function renderLocks(into, data, place) {
-  const { locks, total } = data;
+  const { total } = data;
+  const part = page(place, "locks", data.locks);
+  const locks = part.shown;
   const filter = el(
     "a",
     { class: "filter", href: place.with({ waiting: place.waiting ? "" : "1" }), "aria-pressed": String(place.waiting) },
@@ -89,9 +116,9 @@ export function renderLocks(into, data, place) {
     head("Locks", found(place, total, number(total)), filter),
     hereOnly(data),
     locks.length === 0
-      ? nothing(place, "No lock is held or waited for")
+      ? nothing(place, "locks", "No lock is held or waited for")
       : table(LOCK_COLUMNS, locks.map((lock) => row(lock.name, LOCK_COLUMNS, lockCells(lock)))),
-    pages(place, "locks", locks.at(-1)?.name, locks.length === ROWS && total > ROWS),
+    pages(place, "locks", part, (lock) => lock.name),
   );
 }
 
@@ -135,11 +162,13 @@ const ELECTION_COLUMNS = [
 
 /** The panel of the elections. */
 export function renderElections(into, data, place) {
-  const { elections, total } = data;
+  const { total } = data;
+  const part = page(place, "elections", data.elections);
+  const elections = part.shown;
   const cells = ({ name, leader, waiting }) => [
     subjectLink("election", name),
     leader ? who(leader.session, leader.label) : el("span", { class: "muted" }, "nobody"),
-    leader ? el("span", { class: "value-text" }, leader.value) : "",
+    leader ? el("span", { class: "value-text" }, written(leader.value)) : "",
     leader ? since(now() - leader.since_ms) : "",
     leader ? el("span", { class: "fence" }, leader.fence) : "",
     waiting > 0 ? el("span", { class: "badge warn" }, number(waiting)) : el("span", { class: "muted" }, "none"),
@@ -149,9 +178,9 @@ export function renderElections(into, data, place) {
     head("Elections", found(place, total, number(total))),
     hereOnly(data),
     elections.length === 0
-      ? nothing(place, "There is no election")
+      ? nothing(place, "elections", "There is no election")
       : table(ELECTION_COLUMNS, elections.map((one) => row(one.name, ELECTION_COLUMNS, cells(one)))),
-    pages(place, "elections", elections.at(-1)?.name, elections.length === ROWS && total > ROWS),
+    pages(place, "elections", part, (one) => one.name),
   );
 }
 
@@ -165,12 +194,16 @@ const SESSION_COLUMNS = [
   ["Opened", "short"],
 ];
 
-/** The panel of the sessions. One more was asked for than is shown. */
+/** The panel of the sessions. How many there are in all is known if all are shown, or if somebody has told. */
 export function renderSessions(into, sessions, total, place) {
-  const shown = sessions.slice(0, ROWS);
-  const few = sessions.length <= ROWS && !place.after.sessions;
+  const part = page(place, "sessions", sessions);
+  const { shown } = part;
+  const few = !part.hasEarlier && !part.hasMore;
+  const isAll = !place.search && !place.waiting;
   const cells = (one) => [
-    el("span", { class: "name" }, one.label),
+    one.label.trim()
+      ? el("span", { class: "name" }, visible(one.label))
+      : el("span", { class: "muted" }, one.label ? visible(one.label) : "", "no label"),
     el("code", {}, one.session),
     until(one.left_ms, one.ttl_ms),
     span(one.ttl_ms),
@@ -178,14 +211,13 @@ export function renderSessions(into, sessions, total, place) {
     number(one.awaits),
     el("span", { title: moment(one.since_ms) }, clock(one.since_ms)),
   ];
-  const isAll = !place.search && !place.waiting;
   show(
     into,
-    head("Sessions", isAll ? number(total) : few && `${sessions.length} found`),
+    head("Sessions", few ? found(place, shown.length, number(shown.length)) : isAll && total),
     shown.length === 0
       ? el("p", { class: "muted note" }, isAll ? "There is no session." : "There is no such session.")
       : table(SESSION_COLUMNS, shown.map((one) => row(one.session, SESSION_COLUMNS, cells(one)))),
-    pages(place, "sessions", shown.at(-1)?.session, sessions.length > ROWS),
+    pages(place, "sessions", part, (one) => one.session),
   );
 }
 

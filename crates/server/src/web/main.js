@@ -4,13 +4,13 @@
 // anew, at most once a second, however much happens. Besides, the status is looked at every few seconds, and the
 // sessions when one of them seems to run out, as renewals are no events. A page that nobody sees reads nothing.
 
-import { by, el, show } from "./elements.js";
-import { age, clock } from "./words.js";
+import { by, el, plain, show } from "./elements.js";
+import { age, clock, number } from "./words.js";
 import { Feed, get, listed, token, whenRefused } from "./service.js";
 import { Figures } from "./figures.js";
 import { renderMembers } from "./cluster.js";
-import { ROWS, renderElections, renderEvents, renderLocks, renderSessions } from "./lists.js";
-import { askForForce, force, readSubject, renderSubject } from "./subject.js";
+import { page, renderElections, renderEvents, renderLocks, renderSessions, rows } from "./lists.js";
+import { askForForce, force, forceChanged, readSubject, renderSubject } from "./subject.js";
 
 const STATUS_EVERY_MS = 5_000;
 const READ_EVERY_MS = 1_000;
@@ -35,14 +35,17 @@ const state = {
 };
 const figures = new Figures();
 
+const LISTS = ["locks", "elections", "sessions"];
+
 // Where one is. Everything is in the address, so that a link shows the same again.
 
 function placeOf(hash) {
   const [path, query] = hash.replace(/^#\/?/, "").split("?");
   const asked = new URLSearchParams(query);
   const [, kind, name] = path.match(/^(lock|election)\/(.+)$/) ?? [];
-  const after = { locks: asked.get("locks"), elections: asked.get("elections"), sessions: asked.get("sessions") };
-  const place = { kind, name: decoded(name), search: asked.get("search") ?? "", waiting: asked.has("waiting"), after };
+  const of = (ending) => Object.fromEntries(LISTS.map((list) => [list, asked.get(`${list}${ending}`)]));
+  const [search, waiting] = [asked.get("search") ?? "", asked.has("waiting")];
+  const place = { kind, name: decoded(name), search, waiting, after: of(""), before: of("-before") };
   place.with = (changes) => {
     const query = new URLSearchParams(asked);
     for (const [key, value] of Object.entries(changes)) {
@@ -52,6 +55,13 @@ function placeOf(hash) {
     return query.size > 0 ? `#/?${query}` : "#/";
   };
   return place;
+}
+
+/** The part of a list that is shown, with one more. */
+function part(list) {
+  const { search, waiting, after, before } = state.place;
+  const asked = { search, waiting, after: after[list], before: before[list], limit: rows() + 1 };
+  return listed(`/v1/${list}`, asked);
 }
 
 function decoded(text) {
@@ -68,7 +78,7 @@ function arrive() {
   const { kind, name, search } = state.place;
   by("overview").hidden = kind !== undefined;
   by("subject").hidden = kind === undefined;
-  document.title = kind ? `${name} · Quorate` : "Quorate";
+  document.title = kind ? `${plain(name)} · Quorate` : "Quorate";
   if (document.activeElement !== by("search")) {
     by("search").value = search;
   }
@@ -119,11 +129,11 @@ const READERS = {
     show(by("node"), `node ${status.node}`, el("span", { class: "version" }, ` · ${status.version}`));
     figures.render(by("figures"), status.engine === "peer");
     renderMembers(by("members"), status);
+    if (state.sessions && !state.place.kind) sayTotal();
   },
 
   async locks() {
-    const { search, waiting, after } = state.place;
-    const data = await get(listed("/v1/locks", { search, waiting, after: after.locks, limit: ROWS }));
+    const data = await get(part("locks"));
     for (const lock of data.locks) {
       for (const one of [...lock.holders, ...lock.waiters]) learn(one);
     }
@@ -131,8 +141,7 @@ const READERS = {
   },
 
   async elections() {
-    const { search, waiting, after } = state.place;
-    const data = await get(listed("/v1/elections", { search, waiting, after: after.elections, limit: ROWS }));
+    const data = await get(part("elections"));
     for (const { leader } of data.elections) {
       if (leader) learn(leader);
     }
@@ -140,12 +149,15 @@ const READERS = {
   },
 
   async sessions() {
-    const { search, waiting, after } = state.place;
-    const asked = { search, waiting, after: after.sessions, limit: ROWS + 1 };
-    const sessions = await get(listed("/v1/sessions", asked));
+    const sessions = await get(part("sessions"));
     sessions.forEach(learn);
-    renderSessions(by("sessions"), sessions, state.status?.sessions ?? sessions.length, state.place);
+    state.sessions = sessions;
+    const total = state.status && number(state.status.sessions);
+    renderSessions(by("sessions"), sessions, total, state.place);
     renderStream();
+    // How many there are in all is told by the status, which may have been read before.
+    const { hasEarlier, hasMore } = page(state.place, "sessions", sessions);
+    if (hasEarlier || hasMore) wanted.add("status");
   },
 
   async subject() {
@@ -154,8 +166,17 @@ const READERS = {
     if (state.place.name !== name || state.place.kind !== kind) return;
     state.subject = subject;
     renderSubject(by("subject"), subject, state.whoami);
+    forceChanged(subject);
   },
 };
+
+/** How many sessions there are, beside those that are shown. */
+function sayTotal() {
+  const note = by("sessions").querySelector(".head .muted");
+  const { hasEarlier, hasMore } = page(state.place, "sessions", state.sessions);
+  const isAll = !state.place.search && !state.place.waiting;
+  if (note && isAll && (hasEarlier || hasMore)) note.textContent = number(state.status.sessions);
+}
 
 const failures = new Map();
 
@@ -282,7 +303,8 @@ function sayState() {
 // Times that go on, and times that run out.
 
 function tick() {
-  if (document.hidden) return;
+  // What is shown is what was known when the connection was lost, and gets no older either.
+  if (document.hidden || state.connection === "lost") return;
   const at = performance.now();
   for (const element of document.querySelectorAll("[data-since]")) {
     element.textContent = age(at - Number(element.dataset.since));
@@ -349,7 +371,8 @@ by("search-form").addEventListener("submit", (submit) => {
 function search() {
   const at = state.place.kind === undefined ? state.place : placeOf("#/");
   const text = by("search").value.trim();
-  location.hash = at.with({ search: text, locks: "", elections: "", sessions: "" });
+  const firstPages = LISTS.flatMap((list) => [[list, ""], [`${list}-before`, ""]]);
+  location.hash = at.with({ search: text, ...Object.fromEntries(firstPages) });
 }
 
 function askForToken(why, mayCancel) {
@@ -373,7 +396,7 @@ by("token-form").addEventListener("submit", (submit) => {
 });
 by("force-form").addEventListener("submit", (submit) => {
   submit.preventDefault();
-  force(state.subject);
+  force();
 });
 
 // Without a token, what the server says of it is for programs; with a wrong one, it is for people.

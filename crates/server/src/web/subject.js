@@ -1,6 +1,6 @@
 // The page of one lock or one election: who has it, who waits, what has happened to it, and how to take it away.
 
-import { by, el, head, show } from "./elements.js";
+import { by, el, head, show, visible, written } from "./elements.js";
 import { count, mode, moment, number, span, who } from "./words.js";
 import { eventRow, since, until } from "./lists.js";
 import { get, now, post } from "./service.js";
@@ -35,7 +35,12 @@ export function renderSubject(into, subject, whoami) {
     el(
       "div",
       { class: "title" },
-      el("div", {}, el("p", { class: "muted" }, isLock ? "Lock" : "Election"), el("h1", { class: "name" }, name)),
+      el(
+        "div",
+        {},
+        el("p", { class: "muted" }, isLock ? "Lock" : "Election"),
+        el("h1", { class: "name" }, visible(name)),
+      ),
       those.length > 0 && forceButton(isLock, whoami),
     ),
     found.here_only &&
@@ -57,7 +62,8 @@ function forceButton(isLock, whoami) {
     "div",
     { class: "deed" },
     el("button", { type: "button", class: "danger", "data-action": "force", id: "force", disabled: !isAllowed }, what),
-    !isAllowed && el("span", { class: "muted" }, `The token of “${name}” is not for this: it takes one for admin.`),
+    !isAllowed &&
+      el("span", { class: "muted" }, "The token of “", written(name), "” is not for this: it takes one for admin."),
   );
 }
 
@@ -78,7 +84,7 @@ function holding({ kind, found, session }, those) {
         fact("session", el("code", {}, holder.session)),
         holder.session === session?.session && fact("it has left", until(session.left_ms, session.ttl_ms)),
         mode(holder.mode) && fact("mode", mode(holder.mode)),
-        holder.value && fact("says", el("span", { class: "value-text" }, holder.value)),
+        holder.value && fact("says", el("span", { class: "value-text" }, written(holder.value))),
       ),
     );
   const more = kind === "lock" ? found.holding - those.length : 0;
@@ -129,41 +135,86 @@ function past(history) {
   );
 }
 
+// Taking it away. What was read in the dialog is what is meant: if somebody else has it by then, the server refuses.
+
+/** After a change, the button that was about to be pressed waits so long. */
+const LOOK_AGAIN_MS = 2_000;
+/** The grants that the dialog speaks of. */
+let meant;
+
 /** Asks whether it is really meant, and by whom. */
 export function askForForce(subject, whoami) {
+  meant = undefined;
+  by("force-why").textContent = "";
+  by("force-by").value ||= whoami?.name ?? "";
+  sayWhat(subject);
+  by("force-dialog").showModal();
+}
+
+/** The dialog is open, and what it speaks of was read anew. */
+export function forceChanged(subject) {
+  if (by("force-dialog").open) sayWhat(subject);
+}
+
+/** Of all grants, only the newest can be somebody's who was not seen. Where not all are shown, it is not known. */
+function newest({ kind, found }, those) {
+  if (kind === "lock" && found.holding > those.length) return undefined;
+  return those.length > 0 ? Math.max(...those.map((one) => one.fence)) : undefined;
+}
+
+function sayWhat(subject) {
   const those = holders(subject);
   const next = subject.found.waiters?.[0];
+  const grants = those.map((one) => `${one.session} ${one.fence}`).join();
+  const isOther = meant !== undefined && meant.grants !== grants;
+  const confirm = by("force-confirm");
+  if (isOther) {
+    by("force-why").textContent =
+      those.length > 0 ? "It has changed hands while this was open: look again." : "Nobody has it any more.";
+    confirm.disabled = true;
+    setTimeout(() => (confirm.disabled = holders(meant.subject).length === 0), LOOK_AGAIN_MS);
+  } else if (meant === undefined) {
+    confirm.disabled = those.length === 0;
+  }
+  meant = { subject, grants, fence: newest(subject, those) };
+  const isNext = subject.found.waiting > 0;
   show(
     by("force-what"),
-    el("p", {}, el("span", { class: "name" }, subject.name), " is taken away from ", named(those), "."),
+    el("p", {}, el("span", { class: "name" }, visible(subject.name)), taken(subject, those), "."),
     el(
       "p",
       { class: "muted" },
       "Whoever has it may not notice at once and go on for a while; only a resource that looks at fences stops that. ",
-      next ? ["The next in line, ", el("strong", {}, next.label || next.session), ", gets it."] : "",
+      next && isNext ? ["The next in line, ", el("strong", {}, called(next)), ", gets it."] : "",
     ),
   );
-  by("force-why").textContent = "";
-  by("force-by").value ||= whoami?.name ?? "";
-  by("force-dialog").showModal();
 }
 
-function named(those) {
+function called({ session, label }) {
+  return label?.trim() ? written(label) : `session ${session}`;
+}
+
+function taken({ kind, found }, those) {
   const [first] = those;
-  const more = those.length - 1;
-  return [el("strong", {}, first?.label || "its holder"), more > 0 && ` and ${count(more, "other", "others")}`];
+  if (!first) return " is nobody's";
+  const more = (kind === "lock" ? found.holding : those.length) - 1;
+  const others = more > 0 && ` and ${count(more, "other", "others")}`;
+  const later = kind === "lock" && found.holding > those.length && ", and from whoever else has it by then";
+  return [" is taken away from ", el("strong", {}, called(first)), others, later];
 }
 
 /** Does it. What the server says against it is shown. */
-export async function force(subject) {
-  by("force-confirm").disabled = true;
+export async function force() {
+  const { subject, fence } = meant;
+  const confirm = by("force-confirm");
+  confirm.disabled = true;
   try {
     const path = `/v1/${subject.kind}s/${encodeURIComponent(subject.name)}/force`;
-    await post(path, { by: `${by("force-by").value.trim()}, at the dashboard` });
+    await post(path, { by: `${by("force-by").value.trim()}, at the dashboard`, fence });
     by("force-dialog").close();
   } catch (problem) {
     by("force-why").textContent = problem.message;
   } finally {
-    by("force-confirm").disabled = false;
+    confirm.disabled = false;
   }
 }

@@ -1,6 +1,6 @@
 // How times, names and events are said to people.
 
-import { el } from "./elements.js";
+import { el, visible, written } from "./elements.js";
 
 /** A span of time, short. */
 export function span(ms) {
@@ -54,13 +54,14 @@ export function address(kind, name) {
 
 /** A lock or an election, as a link to its page. */
 export function subjectLink(kind, name) {
-  return el("a", { class: "name", href: address(kind, name) }, name);
+  return el("a", { class: "name", href: address(kind, name) }, visible(name));
 }
 
 /** A session: what people call it. Its number tells two of the same name apart. */
 export function who(session, label) {
   const title = `session ${session}: look for it among the sessions`;
-  return el("a", { class: "who", href: `#/?search=${session}`, title }, label || `session ${session}`);
+  const called = label?.trim() ? visible(label) : `session ${session}`;
+  return el("a", { class: "who", href: `#/?search=${session}`, title }, called);
 }
 
 const ENDS = {
@@ -117,7 +118,7 @@ export function sentence(event, isOnItsPage) {
     case "proclaimed":
       return [one, " has something else to say in ", name];
     case "forced":
-      return isOnItsPage ? [`released by force, by ${event.by}`] : [name, ` was released by force, by ${event.by}`];
+      return [isOnItsPage ? "" : [name, " was "], "released by force, by ", written(event.by)];
     case "session-opened":
       return [one, " came"];
     case "session-ended":

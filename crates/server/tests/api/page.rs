@@ -91,6 +91,32 @@ fn pages_of_others_change_nothing() {
 }
 
 #[test]
+fn force_with_a_fence_takes_it_from_the_grant_that_was_seen_and_no_other() {
+    let node = Served::start();
+    for (kind, deed) in [("locks", "acquire"), ("elections", "campaign")] {
+        let ask = |label: &str| {
+            let body = format!(r#"{{"ttl": "10m", "label": "{label}", "value": "x"}}"#);
+            let body = if kind == "locks" { body.replace(r#", "value": "x""#, "") } else { body };
+            node.post(&format!("/v1/{kind}/a/{deed}"), &body).json()
+        };
+        let alice = ask("alice");
+        let leave = if kind == "locks" { "release" } else { "resign" };
+        node.post(&format!("/v1/{kind}/a/{leave}"), &format!(r#"{{"session": {}}}"#, alice["session"]));
+        let bob = ask("bob");
+        let force = |fence: &serde_json::Value| {
+            node.post(&format!("/v1/{kind}/a/force"), &format!(r#"{{"by": "tester", "fence": {fence}}}"#))
+        };
+        let late = force(&alice["fence"]);
+        assert_eq!((late.status, late.json()["type"].as_str()), (409, Some("conflict")), "{}", late.text());
+        let said = late.json()["detail"].as_str().unwrap().to_string();
+        assert!(said.contains("somebody else has it, and nothing was taken away"), "{said}");
+        assert_eq!(force(&bob["fence"]).status, 204);
+        let gone = force(&bob["fence"]);
+        assert_eq!((gone.status, gone.json()["type"].as_str()), (409, Some("not-held")), "{}", gone.text());
+    }
+}
+
+#[test]
 fn lists_are_told_in_parts_and_searched() {
     let node = Served::start();
     let session = node.session();
@@ -109,6 +135,9 @@ fn lists_are_told_in_parts_and_searched() {
     for path in ["locks", "elections"] {
         assert_eq!(names(path, "limit=2"), ("Gamma alpha,alpha".into(), 5));
         assert_eq!(names(path, "limit=2&after=alpha"), ("alps,beta".into(), 5));
+        assert_eq!(names(path, "limit=2&before=beta"), ("alpha,alps".into(), 5), "the last ones before it");
+        assert_eq!(names(path, "limit=9&before=alps"), ("Gamma alpha,alpha".into(), 5));
+        assert_eq!(names(path, "after=Gamma%20alpha&before=delta"), ("alpha,alps,beta".into(), 5));
         assert_eq!(names(path, "search=ALPHA"), ("Gamma alpha,alpha".into(), 2));
         assert_eq!(names(path, "search=alp&after=alpha"), ("alps".into(), 3));
         assert_eq!(names(path, "waiting=true"), (String::new(), 0));
@@ -136,6 +165,12 @@ fn lists_are_told_in_parts_and_searched() {
         assert_eq!((answer.status, &answer.json()["field"]), (400, &json!(field)), "{query}: {}", answer.text());
     }
     assert_eq!(node.get("/v1/sessions?after=zz").json()["field"], "after");
+    assert_eq!(node.get("/v1/sessions?before=zz").json()["field"], "before");
+    let all = node.get("/v1/sessions").json();
+    let ids: Vec<_> = all.as_array().unwrap().iter().map(|one| one["session"].as_str().unwrap()).collect();
+    let before = node.get(&format!("/v1/sessions?limit=1&before={}", ids.last().unwrap())).json();
+    let expected = ids.len().checked_sub(2).map(|at| json!(ids[at])).unwrap_or(json!(null));
+    assert_eq!(before.get(0).map_or(json!(null), |one| one["session"].clone()), expected, "{all}");
 }
 
 #[test]

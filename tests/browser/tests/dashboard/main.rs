@@ -4,7 +4,9 @@
 //! `QUORATE_BROWSER=required` is set. The nodes are those of `QUORATE_BIN`, or else of `target/debug/quorate`. Pictures
 //! are written to `target/screenshots`.
 
+mod force;
 mod laboratory;
+mod lists;
 mod pictures;
 mod run_file;
 
