@@ -154,6 +154,10 @@ impl Told {
                 let other = |event: &Event| matches!(event, Event::Lost { fence, .. } if fence != meant);
                 demand(!events.iter().any(other), "a release of one grant gives back no other")
             }
+            Command::ForceGrant { fence: seen, .. } => {
+                let later = |event: &Event| matches!(event, Event::Lost { fence, .. } if fence > seen);
+                demand(!events.iter().any(later), "nobody who got it later loses it to who has seen an earlier grant")
+            }
             Command::Withdraw { session, request: request @ 1.., .. } if self.numbers.insert((*session, *request)) => {
                 self.withdrawn.insert((*session, *request));
                 Ok(())

@@ -349,10 +349,24 @@ impl Model {
         Ok(Response::Done)
     }
 
-    fn force(&mut self, name: &Name, by: String, moment: Moment, events: &mut Vec<Event>) -> Answer {
+    fn force(
+        &mut self,
+        name: &Name,
+        by: String,
+        seen: Option<Fence>,
+        moment: Moment,
+        events: &mut Vec<Event>,
+    ) -> Answer {
+        let text = name.text.to_string();
         let mut holders: Vec<_> = self.at(name, true).iter().map(|place| place.session).collect();
-        if holders.is_empty() && !self.delays.iter().any(|(delayed, ..)| delayed == name) {
-            return Err(Refusal::NotHeld { name: name.text.to_string() });
+        let is_delayed = self.delays.iter().any(|(delayed, ..)| delayed == name);
+        if holders.is_empty() && (seen.is_some() || !is_delayed) {
+            return Err(Refusal::NotHeld { name: text });
+        }
+        let now = self.at(name, true).iter().filter_map(|place| place.fence).max();
+        let other = seen.zip(now).filter(|(seen, now)| seen != now && !self.has(Flaw::AnyGrantIsForced));
+        if let Some((seen, now)) = other {
+            return Err(Refusal::OtherGrant { name: text, seen, now });
         }
         events.push(Event::Forced { name: name.clone(), by });
         self.delays.retain(|(delayed, ..)| delayed != name);
@@ -436,17 +450,8 @@ impl Service for Model {
             Command::Release { session, request, name, fence } => {
                 self.release((session, request), &name, fence, moment, &mut events)
             }
-            Command::Force { name, by } => self.force(&name, by, moment, &mut events),
-            Command::ForceGrant { name, by, fence } => {
-                let now = self.at(&name, true).iter().filter_map(|place| place.fence).max();
-                match now {
-                    None => Err(Refusal::NotHeld { name: name.text.to_string() }),
-                    Some(now) if now != fence && !self.has(Flaw::AnyGrantIsForced) => {
-                        Err(Refusal::OtherGrant { name: name.text.to_string(), seen: fence, now })
-                    }
-                    Some(_) => self.force(&name, by, moment, &mut events),
-                }
-            }
+            Command::Force { name, by } => self.force(&name, by, None, moment, &mut events),
+            Command::ForceGrant { name, by, fence } => self.force(&name, by, Some(fence), moment, &mut events),
             Command::EndDelay { name, fence } => self.end_delay(&name, fence, moment, &mut events),
             Command::Proclaim { session, name, fence, value } => {
                 self.proclaim(session, name, fence, value, &mut events)
