@@ -278,6 +278,29 @@ fn a_limit_is_never_a_proof() {
     assert!(findings.bounds.contains(&"at most 0 timeouts".to_string()));
 }
 
+/// Whoever may find few states finds few more, is told how far it is, and is heard when it is enough: however many
+/// threads there are, after the same states.
+#[test]
+fn a_small_limit_is_looked_at_often() {
+    let most = 600_000;
+    let told = |threads: usize, max_states: u64| {
+        let (mut told, mut last, mut gap) = (Vec::new(), 0, 0);
+        let exploration = Exploration { threads: Some(threads), max_states, ..bare(4, 1) };
+        let findings = exploration.run("ricart-agrawala", &mut |progress: Progress| {
+            gap = gap.max(progress.states - last);
+            last = progress.states;
+            told.push(progress.states);
+            progress.enough.set(progress.states > most);
+        });
+        (findings.unwrap().states, gap, told)
+    };
+    let (states, gap, progress) = told(1, most);
+    let (far, unlimited, _) = told(1, u64::MAX);
+    assert!(2 * gap < unlimited, "up to {gap} states without a word, and without a limit {unlimited}");
+    assert!(states - most < gap && states <= far, "{states} states, and without a limit {far}");
+    assert_eq!((states, gap, progress), told(2, most));
+}
+
 /// A verdict is for what is printed with it, so everything that was chosen is.
 #[test]
 fn every_condition_is_named() {

@@ -235,6 +235,63 @@ fn a_search_that_is_too_large_for_a_class_is_given_up_in_words() {
     assert!(undecided.count() > 0, "{found}");
 }
 
+/// Asks as somebody else: from another address of this machine.
+fn get_as_another(address: SocketAddr, path: &str) -> TcpStream {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    let stream = runtime.block_on(async {
+        let socket = tokio::net::TcpSocket::new_v4().unwrap();
+        socket.bind("127.0.0.2:0".parse().unwrap()).unwrap();
+        socket.connect(address).await.unwrap().into_std().unwrap()
+    });
+    stream.set_nonblocking(false).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    write!(&stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").unwrap();
+    stream
+}
+
+/// A class shares the laboratory: whoever asks for as much as one may does not keep others from a small run.
+#[test]
+fn long_searches_of_one_visitor_keep_no_other_from_a_run() {
+    let address = laboratory(Limits { states: u64::MAX, bytes: 4_000_000_000, ..Limits::CLASS });
+    let ask = |_| {
+        let mut stream = TcpStream::connect(address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(120))).unwrap();
+        let path = "/api/check?algorithm=lamport&n=5&entries-each=3";
+        write!(stream, "GET {path} HTTP/1.0\r\nHost: {address}\r\n\r\n").unwrap();
+        stream
+    };
+    let busy: Vec<TcpStream> = (0..Limits::CLASS.at_once).map(ask).collect();
+    // One of them has begun.
+    let mut first = String::new();
+    BufReader::new(busy[0].try_clone().unwrap()).read_line(&mut first).unwrap();
+    assert!(first.contains("200"), "{first}");
+    for path in ["/api/run?algorithm=central&n=3&entries=2", "/api/state?algorithm=central&n=3&record=0&process=1"] {
+        let mut answer = String::new();
+        get_as_another(address, path).read_to_string(&mut answer).expect("an answer, while the others are busy");
+        assert!(answer.starts_with("HTTP/1.0 200") || answer.contains("is not one of"), "{answer}");
+    }
+    drop(busy);
+}
+
+#[test]
+fn the_checker_says_what_its_verdicts_leave_open() {
+    let body = get_with(laboratory(Limits::CLASS), "/api/check?algorithm=ricart-agrawala&n=2", "").body;
+    let events = events(&body);
+    let (_, found) = events.last().unwrap();
+    let order = found["verdicts"].as_array().unwrap().iter().find(|one| one["goal"] == "request-order").unwrap();
+    assert_eq!(order["why"], "where applications send no messages: --pokes lets them", "{order}");
+}
+
+#[test]
+fn claims_are_listed_with_the_verdicts_of_this_release() {
+    let list = get(laboratory(Limits::CLASS), "/api/claims");
+    let claims: Vec<&Value> =
+        list["sections"].as_array().unwrap().iter().flat_map(|one| one["claims"].as_array().unwrap()).collect();
+    assert!(claims.iter().all(|claim| claim["verdict"].is_string()), "{list}");
+    let of = |id: &str| claims.iter().find(|claim| claim["id"] == id).unwrap()["verdict"].clone();
+    assert_eq!([of("P1"), of("P5"), of("P6.liveness")], ["definition", "holds", "conditional"]);
+}
+
 #[test]
 fn a_claim_is_judged_when_somebody_asks() {
     let address = laboratory(Limits::ALONE);

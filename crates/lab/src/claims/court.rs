@@ -23,6 +23,8 @@ pub struct Court {
     explorations: Vec<(String, Rc<Findings>)>,
     runs: Vec<(String, Rc<Run>)>,
     case: Case,
+    /// How many threads explore; by default as many as there are cores.
+    threads: Option<usize>,
 }
 
 /// What has been found about the claim at hand.
@@ -51,6 +53,11 @@ impl Court {
     /// A court that has judged nothing.
     pub fn new() -> Court {
         Court::default()
+    }
+
+    /// The same, whose explorations have so many threads.
+    pub fn with_threads(threads: Option<usize>) -> Court {
+        Court { threads, ..Court::default() }
     }
 
     /// Judges a claim.
@@ -135,6 +142,7 @@ impl Court {
         if let Some((_, findings)) = self.explorations.iter().find(|(known, _)| *known == command) {
             return Rc::clone(findings);
         }
+        let exploration = Exploration { threads: self.threads.or(exploration.threads), ..exploration.clone() };
         let findings = exploration.run(algorithm, &mut |_| {}).expect("claims explore what can be explored");
         let findings = Rc::new(findings);
         self.explorations.push((command, Rc::clone(&findings)));

@@ -72,6 +72,19 @@ impl Findings {
         self.verdict(goal) == Some(&Verdict::Holds)
     }
 
+    /// What else is to be said of a goal that holds.
+    pub fn remark(&self, goal: Goal) -> Option<String> {
+        match (goal, self.most_overtaken) {
+            (Goal::StarvationFreedom, Some(0)) => Some("who waits is never overtaken".into()),
+            (Goal::StarvationFreedom, Some(1)) => Some("who waits is overtaken once at most".into()),
+            (Goal::StarvationFreedom, Some(times)) => Some(format!("who waits is overtaken {times} times at most")),
+            (Goal::RequestOrder, _) if !self.applications_talk => {
+                Some("where applications send no messages: --pokes lets them".into())
+            }
+            _ => None,
+        }
+    }
+
     /// The run that breaks a goal, if it was asked and is broken.
     pub fn counterexample(&self, goal: Goal) -> Option<&Counterexample> {
         match self.verdict(goal)? {

@@ -230,6 +230,7 @@ impl Exploration {
             stop: self.stop,
             acyclic: about_cycles && !self.reduce,
             keep: false,
+            slab: search::slab(self.max_states),
         };
         let mut reduction = self.reduce.then(Reduction::default);
         let mut searched = search::search(&mut machine, &first, &goals, &limits, &mut reduction, progress);

@@ -29,6 +29,15 @@ pub(super) struct Limits {
     pub(super) acyclic: bool,
     /// Whether to keep every state.
     pub(super) keep: bool,
+    /// How many states are expanded at once: see [`slab`].
+    pub(super) slab: usize,
+}
+
+/// How many states are expanded before the limits are looked at, and somebody is told how far it is. Who may find few
+/// states must not find many more, nor be heard late. In which order states are found depends on it, and so it depends
+/// on nothing but what was asked for.
+pub(super) fn slab(max_states: u64) -> usize {
+    usize::try_from(max_states / SLABS).unwrap_or(SLAB).clamp(LEAST_SLAB, SLAB)
 }
 
 /// How far a search has come, told to somebody who may say that it is enough.
@@ -100,8 +109,11 @@ struct Expanded {
     breaches: Vec<(u32, Breach)>,
 }
 
-/// How many states are expanded before the candidates are looked up.
+/// How many states are expanded before the candidates are looked up, at most.
 const SLAB: usize = 1 << 18;
+/// How many at least, and how many slabs there are in as many states as a search may find.
+const LEAST_SLAB: usize = 1 << 12;
+const SLABS: u64 = 64;
 /// Fewer states than this are not worth another thread.
 const WORTH_A_THREAD: usize = 1 << 10;
 /// Marks numbers that hold only within a slab.
@@ -190,8 +202,8 @@ impl<'a> Search<'a> {
 
     fn run(&mut self, progress: &mut dyn FnMut(Progress)) {
         while self.level.len() > 0 {
-            for begin in (0..self.level.len()).step_by(SLAB) {
-                let slab = begin..(begin + SLAB).min(self.level.len());
+            for begin in (0..self.level.len()).step_by(self.limits.slab) {
+                let slab = begin..(begin + self.limits.slab).min(self.level.len());
                 self.work_through(slab.clone());
                 self.searched.seconds = self.began.elapsed().as_secs_f64();
                 let enough = Cell::new(false);

@@ -48,7 +48,10 @@ impl Asked {
             let promised = findings.promised.contains(goal);
             let name = goal.to_string();
             match verdict {
-                Verdict::Holds => json!({ "goal": name, "promised": promised, "verdict": "holds" }),
+                Verdict::Holds => {
+                    let why = findings.remark(*goal);
+                    json!({ "goal": name, "promised": promised, "verdict": "holds", "why": why })
+                }
                 Verdict::Undecided(why) => {
                     json!({ "goal": name, "promised": promised, "verdict": "undecided", "why": why })
                 }

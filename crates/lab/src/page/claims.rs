@@ -1,26 +1,54 @@
 //! What the literature claims: listed at once, judged when somebody asks.
 //!
-//! One court judges for all visitors, one claim after the other, and keeps what it has run: a claim is judged once.
+//! One court judges for all visitors, one claim after the other, and keeps what it has run: a claim is judged once. To
+//! have one judged takes a turn, as an exploration does. How large an exploration becomes is the claim's affair: there
+//! are so many claims and no more.
 
 use std::collections::BTreeMap;
 use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use quorate_core::catalog::DOCUMENTS;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
 use super::Refusal;
+use super::limits::Place;
 use super::query::Words;
+use super::turns::{Length, Turn};
 use crate::claims::{self, Claim, Court, Ruling, SECTIONS};
 use crate::diagram::{Picture, View};
 
-/// All claims, without verdicts.
+/// The verdicts of this release, which a test judges anew: the name of each claim, and the verdict in words.
+const VERDICTS: &str = include_str!("../../tests/claims.txt");
+
+fn verdict_of(id: &str) -> Option<&'static str> {
+    let mut lines = VERDICTS.lines().filter_map(|line| line.split_once(' '));
+    lines.find(|(name, _)| *name == id).map(|(_, words)| words.trim())
+}
+
+/// The name of a verdict, by its words.
+fn name_of(words: &str) -> &'static str {
+    let begins = [("holds only if", "conditional"), ("holds", "holds"), ("refuted", "refuted")];
+    let found = begins.into_iter().find(|(begin, _)| words.starts_with(begin));
+    found.map_or(if words.starts_with("definition") { "definition" } else { "not-yet" }, |(_, name)| name)
+}
+
+/// All claims, with the verdicts of this release.
 pub(super) fn list() -> Value {
     let all = claims::claims();
     let sections = SECTIONS.iter().map(|(letters, title)| {
         let mine = all.iter().filter(|claim| claim.id.starts_with(|letter| letters.contains(letter)));
-        let mine =
-            mine.map(|claim| json!({ "id": claim.id, "documents": claim.documents, "statement": claim.statement }));
+        let mine = mine.map(|claim| {
+            let words = verdict_of(claim.id);
+            json!({
+                "id": claim.id,
+                "documents": claim.documents,
+                "statement": claim.statement,
+                "verdict": words.map(name_of),
+                "words": words,
+            })
+        });
         json!({ "title": title, "claims": mine.collect::<Vec<_>>() })
     });
     let documents = DOCUMENTS.iter().map(|(letter, title)| json!([letter, title]));
@@ -40,37 +68,56 @@ pub(super) fn chosen(words: &Words) -> Result<Claim, Refusal> {
     })
 }
 
-type Case = (Claim, oneshot::Sender<Value>);
+/// A claim to be judged, who waits for it, and what is given back when it is.
+type Case = (Claim, oneshot::Sender<Value>, (Place, Turn));
+
+/// What was ruled.
+type Rulings = Arc<Mutex<BTreeMap<&'static str, Value>>>;
 
 /// Where claims are judged.
-pub(super) struct CourtRoom(Sender<Case>);
+pub(super) struct CourtRoom {
+    cases: Sender<Case>,
+    rulings: Rulings,
+}
 
 impl CourtRoom {
-    /// A court on a thread of its own, which ends when this is gone.
-    pub(super) fn open() -> CourtRoom {
+    /// A court on a thread of its own, which ends when this is gone. Its explorations have so many threads.
+    pub(super) fn open(threads: Option<usize>) -> CourtRoom {
         let (cases, waiting) = channel();
-        std::thread::spawn(move || sit(&waiting));
-        CourtRoom(cases)
+        let rulings = Rulings::default();
+        let written = Arc::clone(&rulings);
+        std::thread::spawn(move || sit(&mut Court::with_threads(threads), &waiting, &written));
+        CourtRoom { cases, rulings }
     }
 
-    /// Waits for the ruling on a claim.
-    pub(super) async fn judge(&self, claim: Claim) -> Result<Value, Refusal> {
+    /// Waits for the ruling on a claim. One that is known costs nothing.
+    pub(super) async fn judge(&self, claim: Claim, place: Place) -> Result<Value, Refusal> {
+        if let Some(known) = known(&self.rulings, &claim) {
+            return Ok(known);
+        }
+        let turn = place.turn(Length::Long).await;
         let (ruled, ruling) = oneshot::channel();
-        self.0.send((claim, ruled)).map_err(|_| Refusal::Broken)?;
+        self.cases.send((claim, ruled, (place, turn))).map_err(|_| Refusal::Broken)?;
         ruling.await.map_err(|_| Refusal::Broken)
     }
 }
 
-fn sit(waiting: &Receiver<Case>) {
-    let mut court = Court::new();
-    let mut known: BTreeMap<&'static str, Value> = BTreeMap::new();
-    while let Ok((claim, ruled)) = waiting.recv() {
+fn known(rulings: &Rulings, claim: &Claim) -> Option<Value> {
+    rulings.lock().unwrap_or_else(PoisonError::into_inner).get(claim.id).cloned()
+}
+
+fn sit(court: &mut Court, waiting: &Receiver<Case>, rulings: &Rulings) {
+    while let Ok((claim, ruled, place)) = waiting.recv() {
         // Who has left is not waited for.
-        if ruled.is_closed() {
-            continue;
+        if !ruled.is_closed() {
+            let ruling = known(rulings, &claim).unwrap_or_else(|| {
+                let (id, ruling) = (claim.id, told(&court.judge(claim)));
+                rulings.lock().unwrap_or_else(PoisonError::into_inner).insert(id, ruling.clone());
+                ruling
+            });
+            let _ = ruled.send(ruling);
         }
-        let ruling = known.entry(claim.id).or_insert_with(|| told(&court.judge(claim)));
-        let _ = ruled.send(ruling.clone());
+        drop(place);
     }
 }
 
@@ -88,4 +135,45 @@ fn told(ruling: &Ruling) -> Value {
         });
     }
     value
+}
+
+#[cfg(test)]
+mod tests {
+    use std::net::IpAddr;
+    use std::time::Duration;
+
+    use tokio::time::timeout;
+
+    use super::*;
+    use crate::page::limits::{Limits, Places};
+
+    fn claim(id: &str) -> Claim {
+        claims::claims().into_iter().find(|claim| claim.id == id).unwrap()
+    }
+
+    #[test]
+    fn every_claim_has_a_verdict_of_this_release() {
+        for claim in claims::claims() {
+            let words = verdict_of(claim.id).unwrap_or_else(|| panic!("{} has none", claim.id));
+            assert!(name_of(words) != "not-yet" || words.starts_with("not yet"), "{words}");
+        }
+    }
+
+    #[tokio::test]
+    async fn to_have_a_claim_judged_takes_a_turn_and_to_hear_what_was_ruled_does_not() {
+        let soon = Duration::from_millis(50);
+        let (places, court) = (Places::new(Limits::CLASS), CourtRoom::open(Some(1)));
+        let [busy, other] = [1, 2].map(|last| IpAddr::from([10, 0, 0, last]));
+        let place = places.enter(busy).ok().unwrap();
+        let mut turns = Vec::new();
+        while let Ok(turn) = timeout(soon, place.turn(Length::Long)).await {
+            turns.push(turn);
+        }
+        let judge = || court.judge(claim("P5"), places.enter(other).ok().unwrap());
+        assert!(timeout(soon, judge()).await.is_err(), "others are before it");
+        turns.pop();
+        let ruling = judge().await.unwrap();
+        turns.push(place.turn(Length::Long).await);
+        assert_eq!(timeout(soon, judge()).await.unwrap().unwrap(), ruling);
+    }
 }

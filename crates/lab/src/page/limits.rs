@@ -4,9 +4,8 @@ use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-
 use super::Refusal;
+use super::turns::{Length, Turn, Turns};
 
 /// How much one visitor may ask for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -55,7 +54,7 @@ impl Limits {
 pub(super) struct Places {
     limits: Limits,
     taken: Mutex<BTreeMap<IpAddr, usize>>,
-    turns: Arc<Semaphore>,
+    turns: Turns,
 }
 
 /// Something that a visitor has going on, until this is dropped.
@@ -67,7 +66,7 @@ pub(super) struct Place {
 impl Places {
     pub(super) fn new(limits: Limits) -> Arc<Places> {
         let cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
-        Arc::new(Places { limits, taken: Mutex::default(), turns: Arc::new(Semaphore::new(cores)) })
+        Arc::new(Places { limits, taken: Mutex::default(), turns: Turns::new(cores) })
     }
 
     pub(super) fn limits(&self) -> &Limits {
@@ -87,11 +86,12 @@ impl Places {
         *mine += 1;
         Ok(Place { places: Arc::clone(self), visitor })
     }
+}
 
-    /// Waits for a core to work on: first come, first served.
-    pub(super) async fn turn(&self) -> OwnedSemaphorePermit {
-        let turns = Arc::clone(&self.turns);
-        turns.acquire_owned().await.expect("nobody closes it")
+impl Place {
+    /// Waits for a core to work on: see [`Turns`].
+    pub(super) async fn turn(&self, length: Length) -> Turn {
+        self.places.turns.wait(self.visitor, length).await
     }
 }
 

@@ -11,7 +11,7 @@
 //! | `check` | every run, with progress while it goes on |
 //! | `stream` | how what goes on for a while is told |
 //! | `claims` | what the literature claims, judged when somebody asks |
-//! | `limits` | how much one visitor may ask for |
+//! | `limits`, `turns` | how much one visitor may ask for, and who is next |
 //! | `files` | the page itself, which refers to nothing outside |
 
 mod check;
@@ -22,6 +22,7 @@ mod query;
 mod run;
 mod state;
 mod stream;
+mod turns;
 
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
@@ -38,6 +39,7 @@ use tokio::net::TcpListener;
 use claims::CourtRoom;
 use limits::Places;
 use query::Words;
+use turns::Length;
 
 pub use limits::Limits;
 
@@ -51,7 +53,7 @@ pub async fn serve(listener: TcpListener, limits: Limits) -> std::io::Result<()>
 }
 
 fn router(limits: Limits) -> Router {
-    let room = Room { places: Places::new(limits), court: Arc::new(CourtRoom::open()) };
+    let room = Room { places: Places::new(limits), court: Arc::new(CourtRoom::open(limits.threads)) };
     files::router()
         .route("/api/catalogue", get(catalogue))
         .route("/api/run", get(run_once))
@@ -141,7 +143,7 @@ async fn catalogue(State(room): State<Room>, _: Visitor) -> Response {
 async fn run_once(State(room): State<Room>, visitor: Visitor, pairs: Pairs) -> Result<Response, Refusal> {
     let (words, limits) = (Words::new(pairs.0)?, *room.places.limits());
     let place = room.places.enter(visitor.0)?;
-    stream::stream("run", place, Arc::clone(&room.places), move |teller| run::answer(&words, &limits, teller)).await
+    stream::stream("run", place, Length::Short, move |teller| run::answer(&words, &limits, teller)).await
 }
 
 async fn look(State(room): State<Room>, visitor: Visitor, pairs: Pairs) -> Result<Response, Refusal> {
@@ -152,7 +154,7 @@ async fn look(State(room): State<Room>, visitor: Visitor, pairs: Pairs) -> Resul
 async fn explore(State(room): State<Room>, visitor: Visitor, pairs: Pairs) -> Result<Response, Refusal> {
     let asked = check::Asked::new(&Words::new(pairs.0)?, room.places.limits())?;
     let place = room.places.enter(visitor.0)?;
-    stream::stream("found", place, Arc::clone(&room.places), move |teller| asked.answer(teller)).await
+    stream::stream("found", place, Length::Long, move |teller| asked.answer(teller)).await
 }
 
 async fn list_claims(_: Visitor) -> Response {
@@ -162,9 +164,7 @@ async fn list_claims(_: Visitor) -> Response {
 async fn judge(State(room): State<Room>, visitor: Visitor, pairs: Pairs) -> Result<Response, Refusal> {
     let place = room.places.enter(visitor.0)?;
     let claim = claims::chosen(&Words::new(pairs.0)?)?;
-    let ruling = room.court.judge(claim).await;
-    drop(place);
-    ruling.map(|ruling| answer(&ruling))
+    room.court.judge(claim, place).await.map(|ruling| answer(&ruling))
 }
 
 /// Does something that takes a while on a thread of its own, if there is room for it.
@@ -174,7 +174,7 @@ async fn work(
     task: impl FnOnce(&Limits) -> Result<Value, Refusal> + Send + 'static,
 ) -> Result<Response, Refusal> {
     let place = room.places.enter(visitor.0)?;
-    let turn = room.places.turn().await;
+    let turn = place.turn(Length::Short).await;
     let limits = *room.places.limits();
     let done = tokio::task::spawn_blocking(move || {
         let done = task(&limits);

@@ -3,7 +3,6 @@
 //! A refusal that comes first is an answer with its status; one that comes later is an event, `refused`.
 
 use std::convert::Infallible;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::response::sse::{Event, KeepAlive, Sse};
@@ -13,7 +12,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::{UnboundedSender, unbounded_channel};
 
 use super::Refusal;
-use super::limits::{Place, Places};
+use super::limits::Place;
+use super::turns::Length;
 
 /// Progress is told so often.
 const TOLD_EVERY: Duration = Duration::from_millis(200);
@@ -45,12 +45,16 @@ impl Teller {
 pub(super) async fn stream(
     name: &'static str,
     place: Place,
-    places: Arc<Places>,
+    length: Length,
     work: impl FnOnce(&mut Teller) -> Result<Value, Refusal> + Send + 'static,
 ) -> Result<Response, Refusal> {
     let (told, mut heard) = unbounded_channel();
     tokio::spawn(async move {
-        let turn = places.turn().await;
+        let turn = tokio::select! {
+            turn = place.turn(length) => turn,
+            // Whoever has left needs no turn.
+            () = told.closed() => return,
+        };
         let _ = tokio::task::spawn_blocking(move || {
             let mut teller = Teller { told, last: None };
             if !teller.has_left() {
