@@ -5,6 +5,8 @@
 
 use std::collections::BTreeSet;
 
+use quorate_web::LOOK;
+
 /// Text as it can stand in XML and HTML, between tags and in attributes.
 pub fn escape(text: &str) -> String {
     text.chars().map(visible).fold(String::with_capacity(text.len()), |mut escaped, letter| {
@@ -23,7 +25,18 @@ pub fn escape(text: &str) -> String {
 /// A letter, or what is shown in place of one that cannot be.
 pub(crate) fn visible(letter: char) -> char {
     // Besides control characters, XML knows no U+FFFE and U+FFFF.
-    if letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}') { '\u{fffd}' } else { letter }
+    let is_unknown = letter.is_control() || matches!(letter, '\u{fffe}' | '\u{ffff}');
+    if is_unknown || is_format(letter) { '\u{fffd}' } else { letter }
+}
+
+/// Whether one does not see it and it changes what one sees, as what turns the order of letters round does: one name
+/// could be made to look like another. These are the characters of Unicode's category Cf, and what separates lines.
+fn is_format(letter: char) -> bool {
+    matches!(letter,
+        '\u{ad}' | '\u{600}'..='\u{605}' | '\u{61c}' | '\u{6dd}' | '\u{70f}' | '\u{890}'..='\u{891}' | '\u{8e2}'
+        | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{110bd}' | '\u{110cd}' | '\u{13430}'..='\u{1343f}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0001}' | '\u{e0020}'..='\u{e007f}')
 }
 
 /// Several lines, escaped.
@@ -77,7 +90,7 @@ impl Page {
              <meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
              <meta name=\"color-scheme\" content=\"light dark\"/>\n\
-             <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n\
+             <title>{title}</title>\n<style>\n{LOOK}{STYLE}</style>\n</head>\n<body>\n\
              <svg xmlns=\"http://www.w3.org/2000/svg\" class=\"shared\" aria-hidden=\"true\">{shared}</svg>\n\
              <main>\n<h1>{title}</h1>\n{}</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
             policy(),
@@ -119,39 +132,40 @@ show();
 /// By which the policy knows the script.
 const SCRIPT_HASH: &str = "sha256-NCJfjg+5sTYNt0o6FIZJ9nKtb642hkZI5a38CBpGsaY=";
 
-/// The colours are those of the drawings.
-const STYLE: &str = r#":root{color-scheme:light dark;--paper:#fff;--ink:#1b1b1f;--dim:#5f5f69;--line:#d2d2d8;
---soft:#f4f4f6;--good:#00734f;--bad:#c40233;--busy:#8a6100;--link:#0b62a4}
-@media (prefers-color-scheme:dark){:root{--paper:#16171b;--ink:#ececf0;--dim:#a0a0aa;--line:#3a3b44;--soft:#202127;
---good:#45d09f;--bad:#ff6b81;--busy:#e6b84a;--link:#6db6f0}}
-*{box-sizing:border-box}
-body{margin:0;background:var(--paper);color:var(--ink);font:16px/1.5 system-ui,"DejaVu Sans",sans-serif}
-main{max-width:1040px;margin:0 auto;padding:1rem}
-h1{font-size:1.7rem;line-height:1.2}
-h2{margin-top:2.5rem;border-bottom:1px solid var(--line)}
-h3{margin:0 0 .3rem}
-a{color:var(--link)}
-[hidden]{display:none!important}
+/// How the parts look that no other page has. Colours, and what all pages share, come before it.
+const STYLE: &str = r#"
+main{max-width:78rem;display:grid;grid-template-columns:minmax(0,1fr);gap:var(--far)}
+section{display:grid;grid-template-columns:minmax(0,1fr);gap:var(--far)}
+h2{margin-top:var(--far);padding-bottom:var(--near);font-size:1.3rem;border-bottom:1px solid var(--border)}
+h3{margin:0;font-size:1.1rem}
 .shared{position:absolute;width:0;height:0}
-.dim,figcaption{color:var(--dim)}
-article{margin:1rem 0;padding:1rem;border:1px solid var(--line);border-radius:8px;overflow-wrap:anywhere}
-pre,.scroll,.drawing{overflow-x:auto}
-pre{background:var(--soft);padding:.7rem;border-radius:6px;font-size:.85rem;line-height:1.4}
-summary{cursor:pointer;color:var(--link)}
-figure{margin:1rem 0}
-table{border-collapse:collapse;font-size:.85rem}
-th,td{padding:.25rem .6rem;border-bottom:1px solid var(--line);text-align:right;white-space:nowrap}
+.dim,figcaption{color:var(--muted)}
+article,figure,section>.scroll{display:grid;grid-template-columns:minmax(0,1fr);gap:var(--apart);margin:0;
+padding:1rem 1.15rem;background:var(--panel);border:1px solid var(--border);border-radius:9px;
+box-shadow:var(--shadow);overflow-wrap:anywhere}
+article{scroll-margin-top:5rem}
+article figure{padding:0;border:0;box-shadow:none}
+article ul{padding-left:1.4rem;list-style:disc}
+pre,.drawing{overflow-x:auto}
+pre{margin:var(--apart) 0 0;padding:.7rem;background:var(--raised);border-radius:var(--round);line-height:1.4}
+summary{cursor:pointer;color:var(--accent)}
+section>.scroll{display:block;padding:0}
+th,td{padding:.35rem .8rem;text-align:right;white-space:nowrap}
 th.l,td.l{text-align:left}
 td.differs{color:var(--bad);font-weight:600}
-fieldset{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;background:var(--paper);
-border:1px solid var(--line);border-radius:8px}
-nav p{margin:.4rem 0;line-height:2}
-nav a{display:inline-block;padding:0 .45rem;border:1px solid var(--line);border-radius:6px;text-decoration:none}
-.verdict{font-size:.85rem;font-weight:600;padding:.1rem .5rem;border:1px solid currentColor;border-radius:1rem}
-.holds{color:var(--good)}.conditional{color:var(--busy)}.refuted{color:var(--bad)}.definition,.not-yet{color:var(--dim)}
+fieldset{position:sticky;top:0;z-index:1;display:flex;flex-wrap:wrap;gap:.3rem 1.2rem;margin:0;padding:.6rem 1rem;
+background:var(--panel);border:1px solid var(--border);border-radius:9px}
+nav p{line-height:2}
+nav a{display:inline-block;padding:0 .45rem;background:var(--panel);border:1px solid var(--border);
+border-radius:var(--round)}
+.verdict{padding:0 .5rem;font-size:var(--tiny);font-weight:550;line-height:1.36rem;border-radius:.7rem;
+vertical-align:middle;background:var(--raised)}
+.holds{color:var(--good)}.conditional{color:var(--warn)}.refuted{color:var(--bad)}
+.definition,.not-yet{color:var(--muted)}
+.verdict.holds{background:var(--good-soft)}.verdict.conditional{background:var(--warn-soft)}
+.verdict.refuted{background:var(--bad-soft)}
 nav a.refuted,nav a.conditional{border-style:dashed;font-weight:600}
-:target{outline:2px solid var(--link)}
-article{scroll-margin-top:4rem}
+:target{outline:2px solid var(--accent)}
 @media print{fieldset{display:none}article{break-inside:avoid}}
 "#;
 
@@ -163,6 +177,8 @@ mod tests {
     fn what_xml_takes_for_itself_is_escaped() {
         assert_eq!(escape(r#"<a b="c">&'"#), "&lt;a b=&quot;c&quot;&gt;&amp;&#39;");
         assert_eq!(escape("a\u{0}b\n"), "a\u{fffd}b\u{fffd}");
+        assert_eq!(escape("mallory\u{202e} ecila\u{200b}"), "mallory\u{fffd} ecila\u{fffd}", "letters stay in order");
+        assert_eq!(escape("δ → “é”"), "δ → “é”");
         assert_eq!(escape_lines("<\n>"), "&lt;\n&gt;");
     }
 
@@ -177,6 +193,9 @@ mod tests {
         let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
         let document = roxmltree::Document::parse_with_options(&text, options).unwrap();
         assert!(document.descendants().any(|node| node.text() == Some("one & two")));
+        assert!(text.contains(LOOK), "there is one visual language");
+        let colour = |part: &str| part.contains('#') && !part.contains("\"#");
+        assert!(!STYLE.split(';').any(colour), "no page has colours of its own");
     }
 
     /// A browser runs the script only if its hash is the one in the policy.
