@@ -6,7 +6,7 @@ use quorate_web::{File, Kind};
 use crate::diagram::html::{VIEWER, VIEWER_STYLE, hashes_of_drawings};
 
 /// Every file of its own: where it is, what it is, what is in it.
-const FILES: [File; 11] = [
+const FILES: [File; 12] = [
     ("/", Kind::Html, include_str!("web/run.html")),
     ("/check", Kind::Html, include_str!("web/check.html")),
     ("/claims", Kind::Html, include_str!("web/claims.html")),
@@ -15,6 +15,7 @@ const FILES: [File; 11] = [
     ("/lab/viewer.js", Kind::Script, VIEWER),
     ("/lab/parts.js", Kind::Script, include_str!("web/parts.js")),
     ("/lab/controls.js", Kind::Script, include_str!("web/controls.js")),
+    ("/lab/variables.js", Kind::Script, include_str!("web/variables.js")),
     ("/lab/run.js", Kind::Script, include_str!("web/run.js")),
     ("/lab/check.js", Kind::Script, include_str!("web/check.js")),
     ("/lab/claims.js", Kind::Script, include_str!("web/claims.js")),

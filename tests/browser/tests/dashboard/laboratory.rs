@@ -35,6 +35,17 @@ fn scrub_to(browser: &Browser, step: u32) {
     browser.find(script, &[&step.to_string()]);
 }
 
+/// The verdict on one property, as the page shows it.
+fn verdict(browser: &Browser, property: &str) -> String {
+    let script = "const rows = [...document.querySelectorAll('#verdicts tr')]; \
+                  const row = rows.find((row) => row.cells[0].innerText.split('\\n')[0].trim() === arguments[0]); \
+                  return row ? row.cells[1].innerText.trim() : null;";
+    eventually(&format!("a verdict on {property}"), || {
+        let found = browser.find(script, &[property]);
+        found.as_str().map(String::from).ok_or_else(|| browser.text("#verdicts").unwrap_or_default())
+    })
+}
+
 #[test]
 fn a_run_is_chosen_stepped_through_and_shared_by_its_link() {
     let Some((_laboratory, browser)) = open("/") else { return };
@@ -83,7 +94,9 @@ fn a_process_is_crashed_by_a_click_and_the_others_recover() {
     });
     let has = "return [...document.querySelectorAll('.q-sheet text')].some((text) => /CRASH/i.test(text.textContent));";
     assert_eq!(browser.find(has, &[]), true, "{crashed}");
-    browser.sees("#verdicts", &["mutual-exclusion", "held", "progress"]);
+    for property in ["mutual-exclusion", "progress"] {
+        assert_eq!(verdict(&browser, property), "held", "{crashed}");
+    }
     scrub_to(&browser, 60);
     take(&browser, "crashed");
     browser.dress((1440, 900), "light");
@@ -133,6 +146,10 @@ fn two_algorithms_run_side_by_side_on_the_same_workload() {
     let Value::Array(times) = browser.find(times, &[]) else { panic!("there are two") };
     let [first, second] = [&times[0], &times[1]].map(|time| time.as_f64().unwrap());
     assert!(second <= first && first > 0.0, "the second is where the first is: {first} and {second}");
+    scrub_to(&browser, 0);
+    let places = "return [...document.querySelectorAll('.q-time')].map((time) => \
+                  time.textContent.split('/')[0].trim());";
+    assert_eq!(browser.find(places, &[]), serde_json::json!(["1", "1"]), "both begin at the beginning");
     take(&browser, "two");
     assert_eq!(browser.complaints(), [""; 0]);
 }
@@ -146,5 +163,90 @@ fn what_is_refused_is_said_and_the_page_goes_on() {
     browser.sees(".q-time", &["1/"]);
     assert_eq!(browser.text("#problem"), None);
     take(&browser, "laboratory");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn what_is_refused_is_not_kept_and_the_next_thing_can_be_done() {
+    let Some((_laboratory, browser)) = open("/?algorithm=central&n=3&entries=6&recovery=1") else { return };
+    browser.sees(".q-time", &["1/"]);
+    scrub_to(&browser, 5);
+    let before = link(&browser);
+    browser.click("#do-restart");
+    browser.sees("#problem", &["restart"]);
+    assert_eq!(link(&browser).split('#').next(), before.split('#').next(), "it was refused, and so it is not kept");
+    browser.click("#do-crash");
+    leads_to(&browser, "crash=1%40");
+    browser.sees("#faults", &["crash 1@"]);
+    assert_eq!(browser.text("#problem"), None);
+    // What has nothing to end says so.
+    for (button, words) in [("#do-heal", "The network is not cut here"), ("#do-resume", "p1 is not paused here")] {
+        browser.click(button);
+        browser.sees("#problem", &[words, "there is nothing to end"]);
+    }
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn whatever_an_address_says_can_be_changed_or_taken_back_on_the_page() {
+    let Some((laboratory, browser)) = open("/?algorithm=ricart-agrawala&ask=2@0&n=3") else { return };
+    browser.sees(".q-time", &["1/"]);
+    // What is for mutual exclusion goes away with it.
+    let choose = "const select = document.querySelector('#algorithm'); select.value = arguments[0]; \
+                  select.dispatchEvent(new Event('change')); return null;";
+    browser.find(choose, &["bully"]);
+    browser.fill("#field-starter", "1,2");
+    browser.click("#controls button[type=submit]");
+    let elected = leads_to(&browser, "starter=1%2C2");
+    assert!(!elected.contains("ask="), "{elected}");
+    browser.sees("#command", &["quorate sim bully", "--starter 1@0,2@0"]);
+    // What goes against what one does has a field, or something to take it back by.
+    browser.open(&laboratory.at("/?algorithm=central&n=3&shake=2&shaking=crashes&recovery=1"));
+    browser.sees("#faults", &["shaking crashes"]);
+    browser.click("#do-crash");
+    browser.sees("#problem", &["--shake"]);
+    assert!(!link(&browser).contains("crash="), "{}", link(&browser));
+    browser.click("#faults button");
+    browser.sees_that("#problem", "nothing", |shown| shown.is_empty());
+    browser.click("#more summary");
+    browser.fill("#field-shake", "");
+    browser.click("#do-crash");
+    leads_to(&browser, "crash=1%40");
+    // A link that is refused can be mended, too.
+    browser.open(&laboratory.at("/?algorithm=central&n=3&crash=9@1&clock=1=7"));
+    browser.sees("#problem", &["there are processes 1 to 3"]);
+    browser.sees("#faults", &["crash 9@1", "clock 1=7"]);
+    browser.click("#faults [aria-label='Undo crash 9@1']");
+    browser.sees(".q-time", &["1/"]);
+    browser.sees_that("#faults", "the clock alone", |shown| shown.contains("clock 1=7") && !shown.contains("crash"));
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn of_the_variables_one_sees_what_changes_and_all_on_demand() {
+    let Some((_laboratory, browser)) = open("/?algorithm=ricart-agrawala&n=5&recovery=1&entries=10") else { return };
+    browser.sees(".q-time", &["1/"]);
+    scrub_to(&browser, 30);
+    let folded = browser.sees("#variables", &["before and after this step", "more", "Show all"]);
+    assert!(browser.count("#variables mark") > 0, "{folded}");
+    assert!(folded.lines().count() < 120, "it is a wall: {folded}");
+    browser.click("#whole");
+    let whole = browser.sees("#variables", &["Only what changes"]);
+    assert!(whole.lines().count() > folded.lines().count(), "{whole}");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn claims_have_verdicts_at_once_and_to_judge_all_can_be_stopped() {
+    let Some((_laboratory, browser)) = open("/claims") else { return };
+    browser.sees("#progress", &[" hold, ", "refuted", "the verdicts of this release"]);
+    browser.sees("[id='P6.liveness'] .verdict", &["holds only if"]);
+    assert_eq!(browser.count(".claim"), browser.count(".claim .verdict .badge"));
+    browser.click("#all");
+    browser.sees("#progress", &["judged"]);
+    browser.click("#all");
+    browser.sees("#progress", &["stopped after"]);
+    browser.sees("#all", &["Judge all"]);
+    assert_eq!(browser.count(".claim"), browser.count(".claim .verdict .badge"), "none has lost its verdict");
     assert_eq!(browser.complaints(), [""; 0]);
 }

@@ -9,6 +9,10 @@ let state = new URLSearchParams(location.search);
 let controls, source, view;
 
 const TIMINGS = [["", "as needed"], ["synchronous", "synchronous"], ["asynchronous", "asynchronous"]];
+const GOALS = [
+  "mutual-exclusion", "deadlock-freedom", "starvation-freedom", "request-order", "fencing", "resource-safety",
+  "no-lost-update", "single-leader", "decided", "accuracy", "completeness",
+];
 const most = (words) => ["number", { min: 0, placeholder: words }];
 const fields = (limits) => [
   ["n", "processes", "number", { min: 1, max: limits.explored, placeholder: 3 }],
@@ -17,7 +21,7 @@ const fields = (limits) => [
   ["restarts", "restarts", ...most(0)],
   ["loss", "losses", ...most(0)],
   ["recovery", "recovery", "tick", "from crashes"],
-  ["property", "only", "text", ["mutual-exclusion", "deadlock-freedom", "starvation-freedom", "request-order"]],
+  ["property", "properties", "text", { usual: "all", values: GOALS }],
   ["order", "order", "choice", [["", "as needed"], ["fifo", "fifo"], ["any", "any"]], true],
   ["duplicates", "duplicates", ...most(0), true],
   ["pokes", "application messages", ...most(0), true],

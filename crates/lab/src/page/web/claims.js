@@ -1,26 +1,42 @@
-// What the literature claims: each sentence is judged when it is opened, or all one after the other.
+// What the literature claims, with the verdicts of this release: each sentence is judged here when it is opened, or all
+// one after the other, until somebody says that it is enough.
 import { by, el, head } from "/web/elements.js";
 import { ask, complain, showCommands, showPicture, verdictBadge } from "/lab/parts.js";
 
 const VERDICTS = { holds: "holds", conditional: "holds only if …", refuted: "refuted", definition: "definition",
   "not-yet": "not yet" };
+const SEVERAL = { holds: "hold", conditional: "hold only if …", refuted: "refuted", definition: "definitions",
+  "not-yet": "not yet judged" };
 const rulings = new Map();
-let opened;
+let opened, judging;
 
 async function begin() {
   const { sections, documents } = await ask("/api/claims");
   by("claims").replaceChildren(...sections.filter(({ claims }) => claims.length).map(({ title, claims }) =>
     el("section", { class: "panel", "aria-label": title }, head(title, claims.length), claims.map(row))));
   by("documents").textContent = documents.map(([letter, title]) => `${letter}: ${title}`).join("; ");
-  by("all").addEventListener("click", judgeAll);
+  const all = sections.flatMap(({ claims }) => claims);
+  by("progress").textContent = `${counted(all.map(({ verdict }) => verdict))}: the verdicts of this release. ` +
+    "Open a claim, and it is judged here.";
+  by("all").addEventListener("click", () => {
+    if (judging) judging.abort();
+    else judgeAll();
+  });
   addEventListener("hashchange", follow);
   follow();
 }
 
-function row({ id, statement, documents }) {
+function counted(verdicts) {
+  const counts = new Map();
+  for (const verdict of verdicts) counts.set(verdict, (counts.get(verdict) ?? 0) + 1);
+  const all = Object.keys(SEVERAL).filter((verdict) => counts.has(verdict));
+  return all.map((verdict) => `${counts.get(verdict)} ${SEVERAL[verdict]}`).join(", ");
+}
+
+function row({ id, statement, documents, verdict, words }) {
   const details = el("details", { class: "claim", id },
     el("summary", {}, el("b", {}, id), el("span", {}, statement, " ", el("span", { class: "muted" }, `(${documents})`)),
-      el("span", { class: "verdict" })),
+      el("span", { class: "verdict", title: words }, verdict && verdictBadge(verdict, VERDICTS[verdict]))),
     el("div", { class: "evidence" }));
   details.addEventListener("toggle", () => {
     if (details.open) {
@@ -39,12 +55,13 @@ function follow() {
 }
 
 // Judged once; who asks again gets the same.
-async function judge(details) {
+async function judge(details, signal) {
   const id = details.id;
   const place = details.querySelector(".verdict");
+  const before = [...place.childNodes];
   if (!rulings.has(id)) {
-    place.textContent = "…";
-    rulings.set(id, ask("/api/claim", new URLSearchParams({ id })));
+    place.replaceChildren("judging …");
+    rulings.set(id, ask("/api/claim", new URLSearchParams({ id }), signal));
   }
   try {
     const ruling = await rulings.get(id);
@@ -53,8 +70,8 @@ async function judge(details) {
     return ruling;
   } catch (error) {
     rulings.delete(id);
-    place.textContent = "";
-    complain(error);
+    place.replaceChildren(...before);
+    if (error.name !== "AbortError") complain(error);
     return null;
   }
 }
@@ -77,18 +94,20 @@ async function open(details) {
 }
 
 async function judgeAll() {
-  by("all").disabled = true;
+  judging = new AbortController();
+  by("all").textContent = "Stop";
   const all = [...document.querySelectorAll(".claim")];
-  const counts = {};
-  for (const [index, details] of all.entries()) {
-    by("progress").textContent = `${index} of ${all.length} judged`;
-    const ruling = await judge(details);
-    if (!ruling) break;
-    counts[ruling.verdict] = (counts[ruling.verdict] ?? 0) + 1;
+  const verdicts = [];
+  for (const details of all) {
+    by("progress").textContent = `${verdicts.length} of ${all.length} judged`;
+    const ruling = await judge(details, judging.signal);
+    if (!ruling || judging.signal.aborted) break;
+    verdicts.push(ruling.verdict);
   }
-  by("progress").textContent =
-    Object.entries(counts).map(([verdict, count]) => `${count} ${VERDICTS[verdict] ?? verdict}`).join(", ");
-  by("all").disabled = false;
+  const so = verdicts.length < all.length ? `stopped after ${verdicts.length} of ${all.length}` : "judged here";
+  by("progress").textContent = [so, counted(verdicts)].filter(Boolean).join(": ");
+  by("all").textContent = "Judge all";
+  judging = undefined;
 }
 
 begin().catch(complain);

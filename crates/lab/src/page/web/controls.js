@@ -4,8 +4,9 @@ import { el } from "/web/elements.js";
 const NARROW = matchMedia("(max-width: 40rem)");
 
 /**
- * A form about an algorithm. `fields` are [name, label, kind, hint or choices]; the first ones are always seen. Where
- * there is little room, the form is folded (`fold`) when there is something else to look at.
+ * A form about an algorithm. `fields` are [name, label, kind, hint or choices, whether it is among what is more,
+ * where alone it means something]. Where there is little room, the form is folded (`fold`) when there is something
+ * else to look at.
  */
 export function makeControls(form, catalogue, fields, state, changed) {
   const inputs = new Map();
@@ -30,8 +31,9 @@ export function makeControls(form, catalogue, fields, state, changed) {
     } else if (kind === "number") {
       input = el("input", { type: "number", id, inputmode: "decimal", ...hint });
     } else {
-      const list = el("datalist", { id: `${id}-list` }, (hint ?? []).map((value) => el("option", { value })));
-      const usual = { placeholder: hint?.[0], autocomplete: "off", spellcheck: "false" };
+      const { usual: placeholder, values } = Array.isArray(hint) ? { usual: hint[0], values: hint } : hint;
+      const list = el("datalist", { id: `${id}-list` }, values.map((value) => el("option", { value })));
+      const usual = { placeholder, autocomplete: "off", spellcheck: "false" };
       input = el("input", { type: "text", id, list: `${id}-list`, ...usual });
       inputs.set(name, input);
       return el("label", { class: "field" }, label, input, list);
@@ -68,9 +70,13 @@ export function makeControls(form, catalogue, fields, state, changed) {
       recovery.checked &&= entry.recovery !== null;
       recovery.title = entry.recovery ?? "this algorithm does not recover from crashes here";
     }
-    const isMutex = entry.family === "mutual exclusion";
-    for (const name of ["entries", "workload", "cs", "withdraw"]) {
-      if (inputs.has(name)) inputs.get(name).closest(".field").hidden = !isMutex;
+    adapt();
+  };
+
+  // What means nothing here is not seen, and not said either.
+  const adapt = () => {
+    for (const [name, , , , , where] of fields) {
+      inputs.get(name).closest(".field").hidden = !suits(where, chosen(), inputs.get("recovery")?.checked);
     }
   };
 
@@ -84,7 +90,7 @@ export function makeControls(form, catalogue, fields, state, changed) {
     if (!chosen()) algorithm.selectedIndex = 0;
     for (const [name, input] of inputs) {
       if (input.type === "checkbox") input.checked = parameters.has(name);
-      else input.value = parameters.get(name) ?? input.dataset.usual ?? "";
+      else input.value = parameters.getAll(name).join(",");
     }
     makeOptions(given(parameters));
   };
@@ -113,10 +119,20 @@ export function makeControls(form, catalogue, fields, state, changed) {
     about, el("details", { id: "more", class: "more" }, el("summary", {}, "More to choose"),
       el("div", {}, hidden, options)));
   algorithm.addEventListener("change", () => makeOptions(new Map()));
+  inputs.get("recovery")?.addEventListener("change", adapt);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     changed();
   });
   write(state);
-  return { read, write, fold, entry: chosen };
+  // The words of an address that have a field here; and those that mean nothing to another algorithm.
+  const has = (name) => inputs.has(name);
+  const strange = (entry, hasRecovery) =>
+    fields.filter(([, , , , , where]) => !suits(where, entry, hasRecovery)).map(([name]) => name);
+  return { read, write, fold, has, strange, entry: chosen };
+}
+
+/** Whether a field that is for a family, or for recovery, means something to an algorithm. */
+function suits(where, entry, hasRecovery) {
+  return where === undefined || where === entry.family || (where === "recovery" && Boolean(hasRecovery));
 }

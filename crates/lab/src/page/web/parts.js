@@ -1,5 +1,5 @@
 // What the laboratory's pages share: requests, a drawing with its viewer, and how verdicts and numbers are told.
-import { by, el, head } from "/web/elements.js";
+import { by, el, head, visible } from "/web/elements.js";
 import { mountViewer } from "/lab/viewer.js";
 
 /** What the laboratory answers; what it refuses is an error with its words. */
@@ -46,7 +46,7 @@ async function request(path, parameters, signal) {
 /** Says what is wrong, or that nothing is. */
 export function complain(error) {
   by("problem").hidden = !error;
-  by("problem").textContent = error ? error.message : "";
+  by("problem").replaceChildren(...(error ? visible(error.message) : []));
 }
 
 /** A picture that can be stepped through, in this place. */
@@ -112,5 +112,5 @@ export function brokenAssumption(words) {
 /** The commands that do the same in a shell. */
 export function showCommands(place, commands) {
   place.replaceChildren(el("span", { class: "muted" }, "The same in a shell:"),
-    ...commands.map((command) => el("div", {}, el("code", {}, command))));
+    ...commands.map((command) => el("div", {}, el("code", {}, visible(command)))));
 }

@@ -1,12 +1,17 @@
 // One run, or two side by side: made by the laboratory from what the address says, looked at, and interfered with.
-import { by, el, head } from "/web/elements.js";
+import { by, el, head, visible } from "/web/elements.js";
 import {
   ask, brokenAssumption, complain, follow, number, showCommands, showPicture, stepAt, table, verdictRow,
 } from "/lab/parts.js";
 import { makeControls } from "/lab/controls.js";
+import { showVariables } from "/lab/variables.js";
 
 const DELAYS = ["constant:1", "uniform:0.5..1.5", "exponential:1", "per-link:0.5..2"];
 const WORKLOADS = ["contended", "alone", "poisson:0.1", "causal"];
+const MUTEX = "mutual exclusion";
+const ELECTION = "election";
+const OF_THE_PAGE = ["algorithm", "option"];
+const ELECTIONS = [["", "ring"], ["chang-roberts", "chang-roberts"], ["bully", "bully"]];
 const INTERVENTIONS = ["crash", "restart", "pause", "partition"];
 
 let state = new URLSearchParams(location.search);
@@ -15,8 +20,9 @@ let controls, catalogue, running, looking, glance;
 
 const fields = () => [
   ["n", "processes", "number", { min: 1, max: catalogue.limits.processes, placeholder: 5 }],
-  ["workload", "who asks", "text", WORKLOADS],
-  ["entries", "entries", "number", { min: 1, placeholder: 20 }],
+  ["workload", "who asks", "text", WORKLOADS, false, MUTEX],
+  ["entries", "entries", "number", { min: 1, placeholder: 20 }, false, MUTEX],
+  ["starter", "who starts", "text", { usual: "the smallest", values: ["1,2", "3@5"] }, false, ELECTION],
   ["delay", "delay of messages", "text", DELAYS],
   ["loss", "loss", "number", { min: 0, max: 1, step: "any", placeholder: 0 }],
   ["recovery", "recovery", "tick", "from crashes"],
@@ -24,8 +30,14 @@ const fields = () => [
   ["beside", "beside it", "choice", [["", "nothing"], ...catalogue.algorithms.map(({ name }) => [name, name])]],
   ["order", "order", "choice", [["", "as needed"], ["fifo", "fifo"], ["any", "any"]], true],
   ["duplicate", "duplicates", "number", { min: 0, max: 1, step: "any", placeholder: 0 }, true],
-  ["cs", "time inside (δ)", "number", { min: 0, step: "any", placeholder: 1 }, true],
-  ["withdraw", "withdrawn", "number", { min: 0, max: 1, step: "any", placeholder: 0 }, true],
+  ["ask", "asks at (in place of who asks)", "text", { usual: "ID@TIME,…", values: ["1@0,2@0.5"] }, true, MUTEX],
+  ["cs", "time inside (δ)", "number", { min: 0, step: "any", placeholder: 1 }, true, MUTEX],
+  ["withdraw", "withdrawn", "number", { min: 0, max: 1, step: "any", placeholder: 0 }, true, MUTEX],
+  ["shake", "random faults", "number", { min: 0, placeholder: 0 }, true],
+  ["bound", "longest delay, as they believe (δ)", "number", { min: 0, step: "any", placeholder: "true" }, true],
+  ["detector", "failure detector", "choice", [["", "as needed"], ["none", "none"], ["perfect", "perfect"]], true],
+  ["election", "election beside it", "choice", ELECTIONS, true, "recovery"],
+  ["guard", "majority", "tick", "or nobody enters", true, "recovery"],
   ["until", "until (δ)", "number", { min: 0, step: "any" }, true],
   ["drift", "drift (ppm)", "number", { min: 0, placeholder: 0 }, true],
   ["clocks", "clocks", "choice", [["", "none"], ["lamport", "Lamport"], ["vector", "vector"]], true],
@@ -50,38 +62,55 @@ async function begin() {
     if (String(next) === String(state)) return;
     state = next;
     controls.write(state);
-    run();
+    run(state);
   });
-  await run();
+  await run(state);
 }
 
-// Another run, with an address of its own; looked at from this time on.
-function go(next, time) {
-  state = next;
-  history.pushState(null, "", `?${state}`);
-  return run(time);
-}
+// Another run, looked at from this time on. It has an address of its own, unless it is refused: what cannot be done is
+// said, and not kept.
+const go = (next, time) => run(next, time, true);
 
-async function run(time) {
+async function run(next, time, isNew) {
   running?.abort();
   running = new AbortController();
   by("result").setAttribute("aria-busy", "true");
   try {
-    const names = [controls.entry().name, state.get("beside")].filter(Boolean);
-    const made = await Promise.all(names.map((name) => {
-      const asked = new URLSearchParams(state);
-      asked.set("algorithm", name);
-      if (name !== names[0]) asked.delete("option");
-      return follow("/api/run", asked, running.signal, tell);
-    }));
+    const names = [controls.entry().name, next.get("beside")].filter(Boolean);
+    const made = await Promise.all(names.map((name) => follow("/api/run", asked(next, name), running.signal, tell)));
+    if (isNew) history.pushState(null, "", `?${next}`);
+    state = next;
     complain(null);
     show(made, names, time);
   } catch (error) {
     if (error.name === "AbortError") return;
     complain(error);
   }
+  sayGiven();
   by("going").hidden = true;
   by("result").setAttribute("aria-busy", "false");
+}
+
+// What is asked of one of two algorithms: the other's own affairs mean nothing to it.
+function asked(next, name) {
+  const words = new URLSearchParams(next);
+  words.set("algorithm", name);
+  if (name === controls.entry().name) return words;
+  const entry = catalogue.algorithms.find((one) => one.name === name);
+  if (entry) ["option", ...controls.strange(entry, next.has("recovery"))].forEach((other) => words.delete(other));
+  return words;
+}
+
+// Whatever the address says and no field shows can be taken back.
+function sayGiven() {
+  const names = [...new Set(state.keys())].filter((name) => !controls.has(name) && !OF_THE_PAGE.includes(name));
+  const undo = (name, value) => el("button", {
+    type: "button", "aria-label": `Undo ${name} ${value}`, onclick: () => withFaults({ [name]: without(name, value) }),
+  }, "✕");
+  const chips = names.flatMap((name) => list(name).map((value) =>
+    el("li", { class: INTERVENTIONS.includes(name) ? "fault" : "" }, visible(`${name} ${value}`), undo(name, value))));
+  by("faults").replaceChildren(...chips);
+  by("faults").hidden = chips.length === 0;
 }
 
 // A long run says how far it is; a short one is there before that.
@@ -141,10 +170,22 @@ function pages(place, { picture, kept }) {
 function shown(step) {
   if (!views[0]) return;
   const time = views[0].time(step);
-  views[1]?.show(stepAt(views[1].picture, time));
+  if (views[1]) views[1].show(stepBeside(views[0].picture, step, views[1].picture));
   const now = by("moment");
   if (now) now.textContent = `after ${number(time)} δ`;
   look(step);
+}
+
+// Where the other run is when this one is at a step: at the same time, and there as far as this one.
+function stepBeside({ run }, step, other) {
+  const at = (steps, index) => Number(steps[index]?.[2]);
+  const time = at(run.steps, step);
+  let rank = 0;
+  while (rank < step && at(run.steps, step - rank - 1) === time) rank++;
+  const last = stepAt(other, time);
+  let first = last;
+  while (first > 0 && at(other.run.steps, first - 1) === time) first--;
+  return at(other.run.steps, first) === time ? Math.min(first + rank, last) : last;
 }
 
 // What one does to the run.
@@ -158,11 +199,6 @@ function makeInterference(n) {
     "aria-label": "For how long, in δ" });
   const button = (name, words, title) =>
     el("button", { type: "button", id: `do-${name}`, title, onclick: () => interfere(name) }, words);
-  const undo = (name, value) => el("button", {
-    type: "button", "aria-label": `Undo ${name} ${value}`, onclick: () => withFaults({ [name]: without(name, value) }),
-  }, "✕");
-  const faults = INTERVENTIONS.flatMap((name) => list(name).map((value) => [name, value]));
-  const done = faults.map(([name, value]) => el("li", {}, `${name} ${value}`, undo(name, value)));
   by("interfere").replaceChildren(head("Interfere", el("span", { id: "moment" })), el("div", { class: "interfere" },
     who, el("label", { class: "muted" }, "for ", lasts, " δ"),
     el("div", { class: "buttons" },
@@ -171,8 +207,7 @@ function makeInterference(n) {
       button("pause", "Pause", "It does nothing for a while"),
       button("resume", "Resume", "Its pause ends here"),
       button("partition", "Cut off", "The network is cut between it and the others for a while"),
-      button("heal", "Heal", "The network is whole again")),
-    done.length > 0 && el("ul", { id: "faults", class: "faults", "aria-label": "What was done" }, done)));
+      button("heal", "Heal", "The network is whole again"))));
   by("interfere").hidden = false;
   const told = by("doing").childElementCount > 0 ? by("doing") : views[0].root;
   const cards = [...told.querySelectorAll(".q-card")];
@@ -200,7 +235,7 @@ function withFaults(changes, time) {
     next.delete(name);
     values.forEach((value) => next.append(name, value));
   }
-  return go(next, time ?? views[0].time(views[0].step()));
+  return go(next, time ?? views[0]?.time(views[0].step()));
 }
 
 // Between the present step and what comes next, at a time with as few digits as possible.
@@ -232,7 +267,13 @@ function interfere(what) {
     partition: () => ({ partition: [...list("partition"), `${id}@${at}..${end}`] }),
     heal: () => ({ partition: ended("partition", () => true) }),
   };
-  return withFaults(changes[what](), at);
+  const change = changes[what]();
+  const [[name, values]] = Object.entries(change);
+  if (String(values) === String(list(name))) {
+    const words = what === "heal" ? "The network is not cut here" : `p${id} is not paused here`;
+    return complain(new Error(`${words}: there is nothing to end.`));
+  }
+  return withFaults(change, at);
 }
 
 // What a process knows before and after the step that is shown.
@@ -251,30 +292,14 @@ function look(step) {
     asked.set("record", view.picture.records[step]);
     asked.set("process", view.picture.run.lines[line][0].slice(1));
     try {
-      const { process, before, after } = await ask("/api/state", asked, signal);
-      if (view !== views[0] || view.step() !== step) return;
-      by("variables").replaceChildren(head(`The variables of ${process}`, "before and after this step"),
-        el("div", { class: "pair" }, different(before, after), different(after, before)));
-      by("variables").hidden = false;
+      const variables = await ask("/api/state", asked, signal);
+      if (view === views[0] && view.step() === step) showVariables(by("variables"), variables);
     } catch (error) {
       if (error.name === "AbortError") return;
       // The run itself says what is wrong; this is beside it.
       by("variables").hidden = true;
     }
   }, 250);
-}
-
-// A text, with the lines marked that the other has not.
-function different(text, other) {
-  if (!text) return el("pre", { class: "muted" }, "nothing: it is dead");
-  const there = new Map();
-  for (const line of other.split("\n")) there.set(line, (there.get(line) ?? 0) + 1);
-  const parts = text.split("\n").map((line) => {
-    const count = there.get(line) ?? 0;
-    there.set(line, count - 1);
-    return [count > 0 ? line : el("mark", {}, line), "\n"];
-  });
-  return el("pre", { tabindex: 0 }, parts);
 }
 
 // What is to be said of a run.
