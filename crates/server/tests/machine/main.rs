@@ -2,12 +2,14 @@
 //! naive model, by requests that are sent again, and by being written down and read in the middle. That the judges are
 //! awake is shown by models with one flaw each.
 
+mod flaw;
 mod laws;
 mod model;
 mod script;
 
+use flaw::Flaw;
 use laws::{Broken, Seen, Service, Told};
-use model::{Flaw, Model};
+use model::Model;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngSeed, TestRunner};
