@@ -28,6 +28,7 @@ mod liveness;
 mod lives;
 mod machine;
 mod pairs;
+mod parallel;
 mod reduce;
 mod refusal;
 mod search;

@@ -12,6 +12,7 @@ use std::time::Instant;
 use super::action::{Act, Action};
 use super::frontier::Frontier;
 use super::goal::Goal;
+use super::parallel::{in_parallel, in_parallel_over};
 use super::reduce::Reduction;
 use super::successor::Change;
 use super::tables::{Need, Provider};
@@ -472,39 +473,4 @@ const AT_ONCE: usize = 16;
 fn fetch(shard: &Shard, candidates: &[Candidate]) {
     let fetched = candidates.iter().fold(0, |sum, candidate| sum ^ shard.at_home(candidate.fingerprint));
     std::hint::black_box(fetched);
-}
-
-/// Divides a range among threads, in order.
-fn in_parallel<T: Send>(threads: usize, range: Range<usize>, work: impl Fn(Range<usize>) -> T + Sync) -> Vec<T> {
-    if threads <= 1 {
-        return vec![work(range)];
-    }
-    let part = range.len().div_ceil(threads);
-    let parts = range.clone().step_by(part).map(|begin| begin..(begin + part).min(range.end));
-    std::thread::scope(|scope| {
-        let (work, mut handles) = (&work, Vec::new());
-        for part in parts {
-            handles.push(scope.spawn(move || work(part)));
-        }
-        handles.into_iter().map(|handle| handle.join().expect("no thread of the search panics")).collect()
-    })
-}
-
-/// Divides a slice among threads, in order; each knows where its part begins.
-fn in_parallel_over<S: Send, T: Send>(
-    threads: usize,
-    things: &mut [S],
-    work: impl Fn(usize, &mut [S]) -> T + Sync,
-) -> Vec<T> {
-    if threads <= 1 {
-        return vec![work(0, things)];
-    }
-    let part = things.len().div_ceil(threads);
-    std::thread::scope(|scope| {
-        let (work, mut handles) = (&work, Vec::new());
-        for (index, things) in things.chunks_mut(part).enumerate() {
-            handles.push(scope.spawn(move || work(index * part, things)));
-        }
-        handles.into_iter().map(|handle| handle.join().expect("no thread of the search panics")).collect()
-    })
 }
