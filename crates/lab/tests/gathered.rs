@@ -1,8 +1,8 @@
 //! Beginning together, alone: every run of two processes that are switched on at any time, with heartbeats,
 //! while one of them may crash.
 //!
-//! What is asked is what a first life takes for granted: who begins with what only one may begin with has not been given
-//! up by anybody who has begun; and from wherever the run is, if nothing more goes wrong, whoever is on begins.
+//! What is asked is what a first life takes for granted: who begins with what only one may begin with has not been
+//! given up by anybody who has begun; and from wherever the run is, if nothing more goes wrong, whoever is on begins.
 
 mod speaker;
 

@@ -74,15 +74,22 @@ impl Findings {
 
     /// What else is to be said of a goal that holds.
     pub fn remark(&self, goal: Goal) -> Option<String> {
-        match (goal, self.most_overtaken) {
-            (Goal::StarvationFreedom, Some(0)) => Some("who waits is never overtaken".into()),
-            (Goal::StarvationFreedom, Some(1)) => Some("who waits is overtaken once at most".into()),
-            (Goal::StarvationFreedom, Some(times)) => Some(format!("who waits is overtaken {times} times at most")),
-            (Goal::RequestOrder, _) if !self.applications_talk => {
+        match goal {
+            Goal::StarvationFreedom => self.overtaken(),
+            Goal::RequestOrder if !self.applications_talk => {
                 Some("where applications send no messages: --pokes lets them".into())
             }
             _ => None,
         }
+    }
+
+    /// How often who waits is overtaken, in words.
+    pub fn overtaken(&self) -> Option<String> {
+        self.most_overtaken.map(|times| match times {
+            0 => "who waits is never overtaken".into(),
+            1 => "who waits is overtaken once at most".into(),
+            _ => format!("who waits is overtaken {times} times at most"),
+        })
     }
 
     /// The run that breaks a goal, if it was asked and is broken.

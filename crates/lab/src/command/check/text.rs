@@ -35,10 +35,10 @@ pub(super) fn text(findings: &Findings) -> String {
     text.push_str(&verdicts(findings));
     let Findings { states, transitions, depth, .. } = findings;
     let _ = writeln!(text, "\n{states} states, {transitions} steps between them, the farthest {depth} steps away");
-    if let Some(times) =
-        findings.most_overtaken.filter(|_| findings.complete && !findings.holds(Goal::StarvationFreedom))
+    if let Some(overtaken) =
+        findings.overtaken().filter(|_| findings.complete && !findings.holds(Goal::StarvationFreedom))
     {
-        let _ = writeln!(text, "{}", overtaken(times));
+        let _ = writeln!(text, "{overtaken}");
     }
     if findings.verdicts.iter().any(|(_, verdict)| *verdict == Verdict::Holds) {
         let chance = format!("the chance that two states were taken for one is {:.0e}", findings.collision);
@@ -56,7 +56,7 @@ fn verdicts(findings: &Findings) -> String {
     for (goal, verdict) in &findings.verdicts {
         let promised = findings.promised.contains(goal);
         let (word, detail) = match verdict {
-            Verdict::Holds => (styled(GOOD, "holds"), held(findings, *goal)),
+            Verdict::Holds => (styled(GOOD, "holds"), findings.remark(*goal).unwrap_or_default()),
             Verdict::Violated(found) if promised => (styled(BAD, "violated"), found.why.clone()),
             Verdict::Violated(found) => (styled(BAD, "violated"), format!("{} (not promised)", found.why)),
             Verdict::Undecided(why) => (styled(BAD, "not decided"), why.clone()),
@@ -64,23 +64,4 @@ fn verdicts(findings: &Findings) -> String {
         table.row([goal.to_string(), word, detail]);
     }
     table.render()
-}
-
-/// What else is to be said of a goal that holds.
-fn held(findings: &Findings, goal: Goal) -> String {
-    match (goal, findings.most_overtaken) {
-        (Goal::StarvationFreedom, Some(times)) => overtaken(times),
-        (Goal::RequestOrder, _) if !findings.applications_talk => {
-            "where applications send no messages: --pokes lets them".into()
-        }
-        _ => String::new(),
-    }
-}
-
-fn overtaken(times: u32) -> String {
-    match times {
-        0 => "who waits is never overtaken".into(),
-        1 => "who waits is overtaken once at most".into(),
-        _ => format!("who waits is overtaken {times} times at most"),
-    }
 }
