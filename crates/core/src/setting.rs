@@ -76,8 +76,8 @@ pub struct Recovering {
     pub election: election::Kind,
     /// Whether nobody is let in by who does not trust a [majority](crate::stack::Guarded).
     pub guard: bool,
-    /// Whether a first life begins only when all are [there](crate::stack::Gathered): on a network they do not all start
-    /// at the same time.
+    /// Whether a first life begins only when all are [there](crate::stack::Gathered): on a network not all start at the
+    /// same time.
     pub gather: bool,
     /// From one heartbeat to the next, in units of the longest delay, where heartbeats tell of crashes.
     pub interval: u64,

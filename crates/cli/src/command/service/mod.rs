@@ -85,7 +85,7 @@ fn failed(error: &Error) -> Failure {
     match error {
         Error::Usage(text) => Failure::Usage(text.clone()),
         Error::Unreachable { .. } => Failure::Failed(format!(
-            "{error}; is a node running there (`quorate serve`, or `quorate dev` to try it out)? --endpoints names others"
+            "{error}; is a node running there (`quorate serve`, or `quorate dev` to try it)? --endpoints names others"
         )),
         other => Failure::Failed(other.to_string()),
     }
