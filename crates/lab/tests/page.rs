@@ -302,7 +302,8 @@ fn a_claim_is_judged_when_somebody_asks() {
     let ruling = get(address, "/api/claim?id=P6.liveness");
     assert_eq!(ruling["verdict"], "conditional");
     assert_eq!(ruling["exhibit"]["algorithm"], "maekawa");
-    assert!(ruling["exhibit"]["picture"]["svg"].as_str().unwrap().contains("<svg "));
+    let drawing = ruling["exhibit"]["picture"]["svg"].as_str().unwrap();
+    assert!(drawing.contains("<svg ") && drawing.contains("Marked: "), "it shows where the claim breaks: {drawing}");
     assert_eq!(ruling, get(address, "/api/claim?id=P6.liveness"));
     let (status, why) = refused(address, "/api/claim?id=P6");
     assert_eq!((status, why.as_str()), (400, "`P6` is several claims: P6.overtaking, P6.liveness"));

@@ -17,7 +17,6 @@ use super::limits::Place;
 use super::query::Words;
 use super::turns::{Length, Turn};
 use crate::claims::{self, Claim, Court, Ruling, SECTIONS};
-use crate::diagram::{Picture, View};
 
 /// The verdicts of this release, which a test judges anew: the name of each claim, and the verdict in words.
 const VERDICTS: &str = include_str!("../../tests/claims.txt");
@@ -126,12 +125,12 @@ fn told(ruling: &Ruling) -> Value {
     let mut value = ruling.json();
     value["words"] = json!(ruling.verdict.to_string());
     if let Some(exhibit) = &ruling.exhibit {
-        let picture = Picture { n: exhibit.n, records: &exhibit.records, title: String::new(), marks: Vec::new() };
+        let (picture, view) = exhibit.picture("");
         value["exhibit"] = json!({
             "algorithm": exhibit.algorithm,
             "n": exhibit.n,
             "why": exhibit.why,
-            "picture": picture.stepped(&View::default()),
+            "picture": picture.stepped(&view),
         });
     }
     value
