@@ -207,6 +207,19 @@ fn status_and_figures_tell_of_turns_and_of_the_others() {
         assert!(page.contains(figure), "{figure} is not in {page}");
     }
     assert!(!page.contains("quorate_raft_"), "there is no Raft here");
+    let alerts = include_str!("../../../../docs/alerts.md").split_once("With `--engine peer`").unwrap().1;
+    let rows = alerts.lines().filter(|line| line.starts_with('|'));
+    let is_part = |c: char| c.is_ascii_lowercase() || c == '_';
+    let mut count = 0;
+    for row in rows {
+        for (at, _) in row.match_indices("quorate_") {
+            let name = row[at..].split(|c| !is_part(c)).next().unwrap();
+            let family = name.strip_suffix("_bucket").unwrap_or(name);
+            assert!(page.contains(&format!("# TYPE {family} ")), "{family}, which an alert needs, is in no figure");
+            count += 1;
+        }
+    }
+    assert!(count > 8, "{count}");
 }
 
 /// The page of figures, which is no JSON.
