@@ -12,7 +12,8 @@ use quorate_core::process::{Effect, Effects, Event, Notice, Process, perform};
 use quorate_core::setting::{Group, Options, Recovering, Setting, Timing};
 use quorate_core::stack::resources::Input;
 use quorate_core::stack::{Limits, Name, Request, Surviving, traced};
-use quorate_lab::judge::{Finding, Judgement, judge, read};
+use quorate_core::trace::What;
+use quorate_lab::judge::{Bill, Finding, Judgement, judge, merge, read};
 use quorate_lab::report::Severity;
 use serde_json::{Value, json};
 
@@ -171,13 +172,41 @@ fn a_good_run_is_good_and_costs_what_it_costs() {
 }
 
 #[test]
-fn the_order_of_files_and_wrong_clocks_change_nothing() {
-    let mut files = good::<RicartAgrawala>();
-    files[1] = files[1].replace("\"started\":1000000", "\"started\":999000000");
-    files.reverse();
-    let judgement = judged(&files);
-    assert_eq!(judgement.severity(), Severity::Fine, "{:?}", judgement.findings());
-    assert!(judgement.bill.negative > 0, "hours lie between the clocks");
+fn the_order_of_files_and_clocks_hours_apart_change_nothing() {
+    let right = judged(&good::<RicartAgrawala>());
+    assert_eq!(right.corrections, []);
+    // Of p2, whose turns come between those of others, with five hours from one clock to the other.
+    for (started, ahead) in [(18_001_000_000_u64, 18_000_000_000_i64), (19_000_000_000, -18_000_000_000)] {
+        let mut files = good::<RicartAgrawala>();
+        let others = started.saturating_add_signed(-ahead);
+        for (index, file) in files.iter_mut().enumerate() {
+            let started = if index == 1 { started } else { others };
+            *file = file.replace("\"started\":1000000", &format!("\"started\":{started}"));
+        }
+        files.reverse();
+        let judgement = judged(&files);
+        assert_eq!(judgement.findings().len(), right.findings().len());
+        assert_eq!(judgement.severity(), Severity::Fine, "{:?}", judgement.findings());
+        let [correction] = judgement.corrections[..] else { panic!("{:?}", judgement.corrections) };
+        assert_eq!((correction.process, correction.incarnation), (Id::new(2), 1));
+        assert!(correction.ahead.abs_diff(ahead) <= 5, "{correction:?}");
+        let (bill, right) = (&judgement.bill, &right.bill);
+        assert_eq!((bill.contended, bill.negative), (right.contended, 0));
+        assert_eq!(bill.client_delay.mean(), right.client_delay.mean());
+        let mean = |bill: &Bill| bill.sync_delay.mean().unwrap();
+        assert!((mean(bill) - mean(right)).abs() <= 5.0, "{} and {}", mean(bill), mean(right));
+    }
+}
+
+#[test]
+fn whose_clock_is_hours_behind_is_not_dead() {
+    // All still run: nobody has written an end.
+    let files = good::<RicartAgrawala>().into_iter().map(|text| edit(&text, |line| line.get("end").is_none()));
+    let mut files: Vec<_> = files.collect();
+    files[0] = files[0].replace("\"started\":1000000", "\"started\":18001000000");
+    let lives = files.iter().flat_map(|text| read("a trace", text.as_bytes()).unwrap());
+    let merged = merge(lives.collect(), 1000).unwrap();
+    assert!(merged.events.iter().all(|event| event.record.what != What::Crashed));
 }
 
 #[test]

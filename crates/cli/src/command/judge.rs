@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use quorate_lab::command::failure::{Failure, exit_code};
 use quorate_lab::command::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, number, styled};
-use quorate_lab::judge::{Finding, Judgement, judge, read};
+use quorate_lab::judge::{Correction, Finding, Judgement, judge, read};
 
 use super::compare::section;
 use crate::arguments::Judge;
@@ -33,6 +33,9 @@ fn text(judgement: &Judgement) -> String {
     for missing in &judgement.missing {
         text.push_str(&format!("{} {missing}\n", styled(BAD, "missing:")));
     }
+    for correction in &judgement.corrections {
+        text.push_str(&clock(correction));
+    }
     if let Some((who, of)) = judgement.mistaken {
         text.push_str(&format!("{who} took {of} for dead, and it lived: that two are inside is then possible\n"));
     }
@@ -46,6 +49,14 @@ fn text(judgement: &Judgement) -> String {
     text.push_str(&resources(judgement));
     text.push_str(&costs(judgement));
     text
+}
+
+fn clock(Correction { process, incarnation, ahead }: &Correction) -> String {
+    let seconds = ahead.unsigned_abs() as f64 / 1e6;
+    let side = if *ahead > 0 { "ahead" } else { "behind" };
+    format!(
+        "the clock of {process} in its life {incarnation} was {seconds:.3} s {side}: it was put right by what it said and heard\n"
+    )
 }
 
 fn title(judgement: &Judgement) -> String {

@@ -8,12 +8,14 @@ use quorate_core::id::Id;
 use quorate_core::journal::{Entry, Header, Moment, Past};
 use quorate_core::trace::{Record, What};
 
+use super::clocks::{self, Correction};
 use super::read::{Life, TraceError};
 
 /// Something that happened, in its place among all that happened.
 #[derive(Clone, Debug)]
 pub struct Event {
-    /// The record; its time is in microseconds since 1970, by the clock of its machine.
+    /// The record; its time is in microseconds since 1970, by the clock of its machine, put right where messages say
+    /// that it was not.
     pub record: Record,
     /// Which resource it is about.
     pub resource: Option<String>,
@@ -46,6 +48,8 @@ pub struct Merged {
     pub events: Vec<Event>,
     /// What is known at the end of each life.
     pub last: Vec<Past>,
+    /// Clocks that were put right: the lives that they are of begin when they began by the others' clocks.
+    pub corrections: Vec<Correction>,
 }
 
 /// What one node did, and how far it has been put in its place.
@@ -86,6 +90,7 @@ fn counted(what: &What, moment: Moment) -> Moment {
 pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> {
     lives.sort_by_key(|life| (life.header.process, life.header.incarnation));
     check_together(&lives)?;
+    let corrections = clocks::set_right(&mut lives);
     let mut sources: BTreeMap<Id, Source> = BTreeMap::new();
     let latest = lives.iter().map(end_of).max().unwrap_or(0);
     let processes: Vec<Id> = lives.iter().map(|life| life.header.process).collect();
@@ -111,7 +116,7 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
     for event in &events {
         last[event.life].clone_from(&event.past);
     }
-    Ok(Merged { lives, events, last })
+    Ok(Merged { lives, events, last, corrections })
 }
 
 /// The last that is known of a life, in microseconds since 1970.

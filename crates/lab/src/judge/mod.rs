@@ -2,7 +2,8 @@
 //!
 //! Nodes have no common clock. What their traces do have is vector clocks: for any two records it is known whether one
 //! happened before the other, or neither. So the traces are [merged](merge()) into one order in which everything comes
-//! after its past; where messages leave it open, by the time stamps. Then each resource is judged:
+//! after its past; where messages leave it open, by the time stamps, of which those that messages contradict are put
+//! right. Then each resource is judged:
 //!
 //! | property | how |
 //! |---|---|
@@ -24,6 +25,7 @@
 
 mod bill;
 mod causal;
+mod clocks;
 pub mod hostile;
 mod leadership;
 mod merge;
@@ -43,6 +45,7 @@ use crate::property::Monitor;
 use crate::report::Severity;
 
 pub use bill::Bill;
+pub use clocks::Correction;
 pub use merge::{Event, Merged, merge};
 pub use read::{Life, TraceError, read};
 
@@ -100,6 +103,8 @@ pub struct Judgement {
     pub records: usize,
     /// What is not there, in words.
     pub missing: Vec<String>,
+    /// Clocks that were put right, as messages arrived before they were sent by them.
+    pub corrections: Vec<Correction>,
     /// Who took whom for dead that lived: the first of them.
     pub mistaken: Option<(Id, Id)>,
     /// Whether anybody was taken for dead.
@@ -139,6 +144,7 @@ pub fn judge(lives: Vec<Life>, patience: Option<u64>) -> Result<Judgement, Trace
         one_leader: leadership::one_leader(&merged, patience).map(|finding| of_all(&missing, finding)),
         records: merged.events.len(),
         lives: Vec::new(),
+        corrections: Vec::new(),
         resources: Vec::new(),
         bill: Bill::default(),
         missing,
@@ -151,6 +157,7 @@ pub fn judge(lives: Vec<Life>, patience: Option<u64>) -> Result<Judgement, Trace
         judgement.bill.add(&resource.bill);
     }
     judgement.lives = merged.lives;
+    judgement.corrections = merged.corrections;
     Ok(judgement)
 }
 
@@ -404,6 +411,9 @@ impl Judgement {
                 "torn": life.is_torn,
             })
         });
+        let corrections = self.corrections.iter().map(|Correction { process, incarnation, ahead }| {
+            json!({ "process": process, "incarnation": incarnation, "ahead_ms": *ahead as f64 / 1000.0 })
+        });
         let resources = self.resources.iter().map(|resource| {
             let properties = properties(&resource.findings);
             json!({ "name": resource.name, "properties": properties, "costs": bill(&resource.bill) })
@@ -417,6 +427,7 @@ impl Judgement {
             "records": self.records,
             "lives": lives.collect::<Vec<_>>(),
             "missing": self.missing,
+            "clocks": corrections.collect::<Vec<_>>(),
             "promised": promised.collect::<Vec<_>>(),
             "mistaken": self.mistaken.map(|(who, of)| json!({ "process": who, "of": of })),
             "leaders": leaders.collect::<Value>(),
