@@ -333,8 +333,17 @@ impl Config {
                  least 1 ms, a beat at least a delay, and the tolerance at least a beat"
             )));
         }
-        let interval = (ticks(beat) / ticks(delay)).max(1);
-        let missed = (ticks(tolerance) / (interval * ticks(delay))).saturating_sub(1);
+        let whole = |name: &str, time: Duration, of: &str, unit: Duration| {
+            if ticks(time).is_multiple_of(ticks(unit)) {
+                return Ok(ticks(time) / ticks(unit));
+            }
+            let less = duration(ticks(time) / ticks(unit) * ticks(unit));
+            let more = less + unit;
+            let times = format!("the {name} of {time:?} is not a whole number of {of}, of which each is {unit:?}");
+            Err(ConfigError::Times(format!("{times}: say {less:?} or {more:?}")))
+        };
+        let interval = whole("beat", beat, "delays", delay)?;
+        let missed = whole("tolerance", tolerance, "beats", beat)?.saturating_sub(1);
         if interval > 1000 || missed > 1000 {
             return Err(ConfigError::Times(format!(
                 "a delay of {delay:?}, a beat every {beat:?} and a tolerance of {tolerance:?}: each at most a thousand \

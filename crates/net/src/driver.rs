@@ -5,6 +5,7 @@
 //! leaves this node.
 
 use std::collections::BTreeMap;
+use std::io;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
@@ -19,6 +20,7 @@ use tracing::warn;
 use crate::alarm::Alarms;
 use crate::config::duration;
 use crate::link::Outbox;
+use crate::rarely::Rarely;
 use crate::store::Store;
 
 /// A process, and all that it can reach.
@@ -37,7 +39,11 @@ pub(crate) struct Driver<P: Process> {
     outboxes: Vec<Option<Arc<Outbox>>>,
     /// Those to which something was added since the last flush.
     touched: Vec<Id>,
+    /// Whether something could not be saved: from then on nothing is said.
+    is_broken: bool,
     chance: Xoshiro256PlusPlus,
+    /// What nobody should have sent, so that it is not logged each time.
+    unexpected: Rarely<(Option<Id>, &'static str)>,
     pub(crate) counts: Counts,
 }
 
@@ -76,7 +82,22 @@ impl<P: Process> Driver<P> {
         let touched = Vec::new();
         let places = outboxes.last_key_value().map_or(0, |(last, _)| last.index() + 1);
         let outboxes = (0..places).map(|place| outboxes.get(&Id::at(place)).cloned()).collect();
-        Driver { me, process, effects, wanted, alarms, now, store, outboxes, touched, chance, counts }
+        let (is_broken, unexpected) = (false, Rarely::default());
+        Driver {
+            me,
+            process,
+            effects,
+            wanted,
+            alarms,
+            now,
+            store,
+            outboxes,
+            touched,
+            is_broken,
+            chance,
+            unexpected,
+            counts,
+        }
     }
 
     /// The process.
@@ -114,7 +135,9 @@ impl<P: Process> Driver<P> {
                 }
                 Effect::Unexpected { from, why } => {
                     self.counts.unexpected += 1;
-                    warn!(node = self.me.number(), from = from.map(Id::number), "unexpected: {why}");
+                    if let Some(since) = self.unexpected.happens((from, why), self.now) {
+                        warn!(node = self.me.number(), from = from.map(Id::number), "unexpected: {why}{since}");
+                    }
                 }
                 effect @ (Effect::Send { .. } | Effect::Output(_)) => self.wanted.push(effect),
             }
@@ -148,19 +171,16 @@ impl<P: Process> Driver<P> {
         }
     }
 
-    /// Makes safe what was saved, sends what was said, and returns what the application is told.
-    pub(crate) async fn settle(&mut self) -> std::io::Result<Vec<P::Output>> {
-        if self.store.as_ref().is_some_and(Store::is_dirty)
-            && let Some(mut store) = self.store.take()
-        {
-            self.counts.syncs += 1;
-            let synced = tokio::task::spawn_blocking(move || {
-                let result = store.sync();
-                (store, result)
-            });
-            let (store, result) = synced.await.map_err(std::io::Error::other)?;
-            self.store = Some(store);
-            result?;
+    /// Makes safe what was saved, sends what was said, and returns what the application is told. If that cannot be made
+    /// safe, nothing of it is said, now or later.
+    pub(crate) async fn settle(&mut self) -> io::Result<Vec<P::Output>> {
+        if self.is_broken {
+            return Err(io::Error::other("something could not be saved before"));
+        }
+        if let Err(error) = self.make_safe().await {
+            self.is_broken = true;
+            self.wanted.clear();
+            return Err(error);
         }
         let mut outputs = Vec::new();
         for effect in self.wanted.drain(..) {
@@ -181,6 +201,22 @@ impl<P: Process> Driver<P> {
         Ok(outputs)
     }
 
+    /// Waits until all that was saved is on disk.
+    async fn make_safe(&mut self) -> io::Result<()> {
+        if !self.store.as_ref().is_some_and(Store::is_dirty) {
+            return Ok(());
+        }
+        let Some(mut store) = self.store.take() else { return Ok(()) };
+        self.counts.syncs += 1;
+        let synced = tokio::task::spawn_blocking(move || {
+            let result = store.sync();
+            (store, result)
+        });
+        let (store, result) = synced.await.map_err(io::Error::other)?;
+        self.store = Some(store);
+        result
+    }
+
     /// Lets everything that was said leave.
     pub(crate) fn flush(&mut self) {
         for to in self.touched.drain(..) {
@@ -197,4 +233,83 @@ fn draw(chance: &mut Xoshiro256PlusPlus, after: &RangeInclusive<Ticks>) -> Durat
     let width = to.saturating_sub(from);
     let more = if width == 0 { 0 } else { chance.next_u64() % width.saturating_add(1) };
     duration(from.saturating_add(more))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use serde::{Deserialize, Serialize};
+
+    use super::*;
+
+    /// A process that promises something to another, and tells its application: both after it has saved that.
+    #[derive(Clone, Debug, PartialEq, Eq, Hash)]
+    struct Promising;
+
+    #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    struct Promise;
+
+    impl Message for Promise {
+        fn kind(&self) -> &'static str {
+            "promise"
+        }
+    }
+
+    impl Process for Promising {
+        type Message = Promise;
+        type Input = ();
+        type Output = ();
+        type Timer = ();
+        type Stable = u64;
+
+        fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
+            if let Event::Input(()) = event {
+                effects.save(1);
+                effects.send(Id::new(2), Promise);
+                effects.output(());
+            }
+        }
+    }
+
+    struct Scratch(PathBuf);
+
+    impl Drop for Scratch {
+        fn drop(&mut self) {
+            _ = std::fs::remove_dir_all(&self.0);
+        }
+    }
+
+    /// A driver on a disk that takes what is written, or does not.
+    fn driver(is_disk_full: bool) -> (Driver<Promising>, Scratch) {
+        let name = format!("quorate-driver-{is_disk_full}-{}", std::process::id());
+        let scratch = Scratch(std::env::temp_dir().join(name));
+        let mut store = Store::open(&scratch.0, "node 1", 0).unwrap();
+        if is_disk_full {
+            store.fill_disk();
+        }
+        let outboxes = BTreeMap::from([(Id::new(2), Arc::new(Outbox::default()))]);
+        (Driver::new(Id::new(1), Promising, store, &outboxes, 1), scratch)
+    }
+
+    #[tokio::test]
+    async fn what_was_saved_is_said() {
+        let (mut driver, _scratch) = driver(false);
+        driver.happen(Event::Input(()));
+        assert_eq!(driver.counts.sent, []);
+        assert_eq!(driver.settle().await.unwrap(), [()]);
+        assert_eq!(driver.counts.sent, [("promise", 1)]);
+    }
+
+    #[tokio::test]
+    async fn what_could_not_be_saved_is_never_said() {
+        let (mut driver, _scratch) = driver(true);
+        driver.happen(Event::Input(()));
+        assert!(driver.settle().await.is_err());
+        // Not when it says its last words either.
+        assert!(driver.settle().await.is_err());
+        driver.happen(Event::Input(()));
+        assert!(driver.settle().await.is_err());
+        assert_eq!(driver.counts.sent, []);
+    }
 }

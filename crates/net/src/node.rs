@@ -1,6 +1,6 @@
 //! A node: one process of a group, to be embedded.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -115,6 +115,9 @@ pub struct NodeStatus {
     pub terms: String,
     /// Who leads, as far as it knows.
     pub leader: Option<Id>,
+    /// If it does not take part yet, and lets nobody in: from whom it has not heard that it may. Nobody, if it only
+    /// misses some whom others trust.
+    pub awaited: Option<Vec<Id>>,
     /// The others.
     pub peers: Vec<PeerStatus>,
     /// Resources that it has heard of.
@@ -466,6 +469,10 @@ impl Visitor for Joining<'_> {
             leader,
             known_leader: None,
             elections: 0,
+            names: HashSet::new(),
+            is_leader_wanted: false,
+            resigned_for: None,
+            observed: Number::ZERO,
             peers,
             is_guarded: config.is_guarded,
             patience: config.tolerance.saturating_sub(config.beat).max(config.beat),

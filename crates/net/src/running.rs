@@ -1,11 +1,13 @@
 //! The task that owns a process: it tells the process what happens, and the desk what the process says.
 
+use std::collections::HashSet;
 use std::future::{Future as _, poll_fn};
 use std::io;
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::Duration;
 
+use quorate_core::clock::Number;
 use quorate_core::id::Id;
 use quorate_core::journal::Happening;
 use quorate_core::mutex::{self, Mutex};
@@ -45,6 +47,14 @@ pub(crate) struct Running<M: Mutex> {
     pub(crate) elections: u64,
     pub(crate) peers: Vec<Peer>,
     pub(crate) is_guarded: bool,
+    /// All names that were ever asked for here: those that the process knows are forgotten when it begins again.
+    pub(crate) names: HashSet<Name>,
+    /// Whether the process was told that somebody wants to know who leads.
+    pub(crate) is_leader_wanted: bool,
+    /// For which timer it was so late that it has given itself up.
+    pub(crate) resigned_for: Option<Instant>,
+    /// The highest number that was observed while it does not take part, and is not known to the process.
+    pub(crate) observed: Number,
     /// Who is silent for so much longer than it should be is given up.
     pub(crate) patience: Duration,
     /// They end with this.
@@ -151,8 +161,10 @@ impl<M: Mutex> Running<M> {
 
     /// Who has not beaten for so long that others may have given it up gives itself up, before it does anything else.
     fn resign_if_late(&mut self, now: Instant) {
-        let late = self.driver.next_alarm().map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
-        if self.is_guarded && late >= self.patience {
+        let due = self.driver.next_alarm();
+        let late = due.map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
+        if self.is_guarded && late >= self.patience && self.resigned_for != due {
+            self.resigned_for = due;
             warn!(node = self.me.number(), ?late, "was not awake, and may have been taken for dead: it begins again");
             let peers: Vec<_> = self.peers.iter().map(|peer| peer.id).collect();
             for &id in &peers {
@@ -166,7 +178,10 @@ impl<M: Mutex> Running<M> {
 
     /// Says what is still to be said, if that does not take long, and hangs up.
     async fn farewell(mut self) {
-        if self.settle().await.is_ok() {
+        let is_settled = self.settle().await.is_ok();
+        // Before anybody else can be let in: who has a turn hears that it is over.
+        drop(std::mem::take(&mut self.desk));
+        if is_settled {
             let is_said = async {
                 while !self.peers.iter().all(|peer| peer.outbox.is_empty()) {
                     sleep(Duration::from_millis(1)).await;
@@ -195,8 +210,16 @@ impl<M: Mutex> Running<M> {
     async fn settle(&mut self) -> io::Result<()> {
         loop {
             let happened_at = self.tracer.as_ref().map(Tracer::now);
+            let synced = self.driver.counts.syncs;
             let outputs = self.driver.settle().await?;
-            if outputs.is_empty() {
+            if self.driver.counts.syncs > synced {
+                // The disk may have taken so long that others have given us up: who is let in now hears of it at once.
+                let now = self.driver.look_at_clock();
+                self.resign_if_late(now);
+            }
+            if self.observed > Number::ZERO && self.driver.process().awaited().is_none() {
+                self.tell_observed();
+            } else if outputs.is_empty() {
                 break;
             }
             for output in outputs {
@@ -235,7 +258,16 @@ impl<M: Mutex> Running<M> {
 
     fn ask(&mut self, name: Name, request: Option<Request>) {
         if let Some(request) = request {
+            self.tell_observed();
             self.driver.happen(Event::Input(Input::Of(name, request)));
+        }
+    }
+
+    /// What is asked for comes after all that was observed.
+    fn tell_observed(&mut self) {
+        let observed = std::mem::replace(&mut self.observed, Number::ZERO);
+        if observed > Number::ZERO {
+            self.driver.happen(Event::Input(Input::Observe(observed)));
         }
     }
 
@@ -244,10 +276,14 @@ impl<M: Mutex> Running<M> {
         match command {
             Command::Ask { name, waiter } => {
                 let resources = self.driver.process().resources();
-                if resources.len() >= MOST_NAMES && !resources.contains(&name) {
+                let is_full = resources.len().max(self.names.len()) >= MOST_NAMES;
+                if is_full && !resources.contains(&name) && !self.names.contains(&name) {
                     // Who asked may not care any more.
                     _ = waiter.granted.send(Err(Refused::TooManyNames));
                     return None;
+                }
+                if !self.names.contains(&name) {
+                    self.names.insert(name.clone());
                 }
                 let request = self.desk.ask(&name, waiter);
                 self.ask(name, request);
@@ -267,9 +303,20 @@ impl<M: Mutex> Running<M> {
                     self.driver.tell(traced::Output::Happened(Box::new(happening)));
                 }
             }
-            Command::Lead => self.driver.happen(Event::Input(Input::Lead)),
+            Command::Lead => {
+                if !std::mem::replace(&mut self.is_leader_wanted, true) {
+                    self.driver.happen(Event::Input(Input::Lead));
+                }
+            }
+            // Who does not take part keeps all that it is told: so it is told the highest number, and not each.
+            Command::Observe(stamp) if self.driver.process().awaited().is_some() => {
+                self.observed = self.observed.max(stamp);
+            }
             Command::Observe(stamp) => self.driver.happen(Event::Input(Input::Observe(stamp))),
-            Command::Stamp(tell) => _ = tell.send(self.driver.process().resources().highest_seen()),
+            Command::Stamp(tell) => {
+                let highest = self.driver.process().resources().highest_seen().max(self.observed);
+                _ = tell.send(highest);
+            }
             Command::Status(tell) => _ = tell.send(self.status()),
             Command::Stop(tell) => return Some(tell),
         }
@@ -295,6 +342,7 @@ impl<M: Mutex> Running<M> {
             incarnation: self.incarnation,
             terms: self.terms.clone(),
             leader: process.resources().leader(),
+            awaited: process.awaited().map(|awaited| awaited.iter().collect()),
             peers: peers.collect(),
             resources: process.resources().len(),
             wanted: self.desk.len(),

@@ -43,8 +43,11 @@ pub enum Unavailable {
     /// The node stops, or its disk has failed. Nothing was done.
     #[error("this node is stopping; nothing was done: ask another one")]
     Stopping,
-    /// The node does not trust a majority of its group, and lets nobody in. Nothing was done.
-    #[error("this node does not reach a majority of the group, and lets nobody in: is a majority of it running?")]
+    /// The node does not trust a majority of its group, or takes no part in it yet, and lets nobody in. Nothing was done.
+    #[error(
+        "this node does not reach a majority of the group, or does not take part in it yet, and lets nobody in: \
+         `quorate status` says whom it misses; is a majority of it running?"
+    )]
     NoMajority,
     /// A member does not know such a command, or was not reached since this node leads. Nothing was done.
     #[error(

@@ -9,7 +9,7 @@ use super::{
 use crate::catalog::Entry;
 use crate::clock::Number;
 use crate::election::Chosen;
-use crate::id::Id;
+use crate::id::{Id, IdSet};
 use crate::journal::Past;
 use crate::mutex::{Input, Mutex, Output};
 use crate::process::{Effects, Event, Process, perform};
@@ -37,6 +37,13 @@ impl<M: Mutex> Surviving<M> {
     /// All that has happened before, if it is known.
     pub fn past(&self) -> Option<&Past> {
         self.process().process().process().process().past()
+    }
+
+    /// Whether it does not take part yet: then, of whom it has not heard that it may. That is nobody if only those are
+    /// missing whom others trust and it does not hear of.
+    pub fn awaited(&self) -> Option<IdSet> {
+        let rejoining = self.process().process().process().process().process();
+        self.process().awaited().or_else(|| rejoining.awaited().cloned())
     }
 
     /// All resources.

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
+use quorate_core::clock::Number;
+use quorate_core::id::Id;
 use quorate_net::Node;
 
 use crate::algorithms;
@@ -88,4 +90,29 @@ async fn all_begin_their_first_life_together() {
         }
     })
     .await;
+}
+
+/// Who does not take part keeps what it is told until it does; what is only observed, as one number.
+#[tokio::test]
+async fn what_is_observed_before_the_beginning_comes_before_what_is_asked_for() {
+    let of_the_other = |node: &Node| {
+        let node = node.clone();
+        async move { node.status().await.unwrap().awaited }
+    };
+    let long = Duration::from_secs(60);
+    let group = Group::new(2, move |config| config.algorithm("ricart-agrawala").beat(Duration::from_millis(100), long));
+    let number = |number: u64| Number::try_from(number).unwrap();
+    let first = group.join(1).await.unwrap();
+    assert_eq!(of_the_other(&first).await, Some(vec![Id::new(2)]));
+    for seen in [7000, 9000, 8000] {
+        first.observe(number(seen)).unwrap();
+    }
+    assert_eq!(first.stamp().await.unwrap(), number(9000));
+    let (guard, second) = soon("both have begun", join(first.lock("printer"), group.join(2))).await;
+    let (guard, second) = (guard.unwrap(), second.unwrap());
+    // A fence has the number of the request above that of the process.
+    assert!(guard.fence().get() > 9000 << 14, "{}", guard.fence());
+    assert!(first.stamp().await.unwrap() > number(9000));
+    drop(soon("the other has begun as well", second.lock("scanner")).await.unwrap());
+    assert_eq!([of_the_other(&first).await, of_the_other(&second).await], [None, None]);
 }

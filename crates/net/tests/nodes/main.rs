@@ -449,10 +449,32 @@ async fn bad_settings_are_refused_with_a_sentence() {
     assert_eq!(same, "members 1 and 2 have the same address, 127.0.0.1:1");
     let times = refused(config().beat(Duration::from_secs(2), Duration::from_secs(1))).await;
     assert!(times.contains("the tolerance at least a beat"), "{times}");
+    let between = refused(config().beat(Duration::from_secs(1), Duration::from_millis(1900))).await;
+    assert!(between.contains("the tolerance of 1.9s is not a whole number of beats"), "{between}");
+    assert!(between.contains("say 1s or 2s"), "{between}");
+    let beat = config().delay(Duration::from_millis(500)).beat(Duration::from_millis(950), Duration::from_secs(19));
+    let beat = refused(beat).await;
+    assert!(
+        beat.contains("the beat of 950ms is not a whole number of delays") && beat.contains("say 500ms or 1s"),
+        "{beat}"
+    );
     let node = Group::new(1, |config| config).join(1).await.unwrap();
     assert_eq!(node.lock("").await.unwrap_err(), Refused::Name);
     assert_eq!(node.lock(&"x".repeat(513)).await.unwrap_err(), Refused::Name);
     drop(node.lock(&"x".repeat(512)).await.unwrap());
+}
+
+/// A node that has not met the others keeps what it is asked: for so many names, and no more.
+#[tokio::test]
+async fn names_are_counted_also_while_a_node_takes_no_part() {
+    let long = Duration::from_secs(60);
+    let group = Group::new(3, move |config| config.algorithm("central").beat(Duration::from_millis(100), long));
+    let node = group.join(1).await.unwrap();
+    for name in 0..1 << 17 {
+        assert!(node.lock_timeout(&name.to_string(), Duration::ZERO).await.unwrap().is_none());
+    }
+    assert_eq!(node.lock("another").await.unwrap_err(), Refused::TooManyNames);
+    assert!(node.lock_timeout("5", Duration::ZERO).await.unwrap().is_none());
 }
 
 /// Whoever uses another name for everything it does is told so, before memory runs out.

@@ -20,8 +20,6 @@ use crate::peer;
 use crate::service::ServiceError;
 use crate::telemetry::page;
 
-/// What is said of a node that takes turns no more.
-const LEFT: &str = "this node has left its group and lets nobody in: its log says why; mend that and start it again";
 /// Who asks whether the node is ready gets an answer within this time.
 const PROBE_PATIENCE: Duration = Duration::from_secs(1);
 
@@ -104,7 +102,7 @@ pub(super) async fn status<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Stat
             status.leader = peer.node.as_ref().and_then(|node| node.leader).map(|id| id.number().into());
             status.term = peer.node.as_ref().map_or(0, |node| node.elections);
             status.figures.writes = peer.node.as_ref().map_or(0, |node| node.syncs);
-            status.trouble = peer.node.is_none().then(|| LEFT.into());
+            status.trouble = peer.trouble();
             status.turns = Some(turns(*peer));
         }
     }

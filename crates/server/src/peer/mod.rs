@@ -166,7 +166,8 @@ impl Engine for PeerEngine {
         self.submit(command).await
     }
 
-    /// What this node's clients have, nobody else decides. If the node has stood still, it hears of that first.
+    /// What this node's clients have, nobody else decides. If the node has stood still, it hears of that first; those
+    /// whose turns have ended by that are told by tasks of their own, which may be a moment later.
     async fn confirm(&self) -> Result<(), Unavailable> {
         self.0.table.node().stamp().await.map(|_| ()).map_err(|_| Unavailable::Stopping)
     }

@@ -4,6 +4,9 @@ use quorate_net::NodeStatus;
 
 use super::settings::TurnSettings;
 
+/// What is said of a node that takes turns no more.
+const LEFT: &str = "this node has left its group and lets nobody in: its log says why; mend that and start it again";
+
 /// How a node is doing, and how its group takes turns.
 #[derive(Clone, Debug)]
 pub struct Status {
@@ -14,11 +17,30 @@ pub struct Status {
 }
 
 impl Status {
-    /// Whether the node lets anybody in: it trusts a majority, or does not ask for one.
+    /// Whether the node lets anybody in: it takes part, and trusts a majority, or does not ask for one.
     pub fn lets_in(&self) -> bool {
-        self.node.as_ref().is_some_and(|node| {
-            let trusted = 1 + node.peers.iter().filter(|peer| !peer.is_suspected).count();
-            !self.turns.is_guarded || 2 * trusted > 1 + node.peers.len()
-        })
+        self.node.as_ref().is_some_and(|node| node.awaited.is_none() && (!self.turns.is_guarded || has_majority(node)))
     }
+
+    /// Why the node takes no part, in words, if it does not.
+    pub fn trouble(&self) -> Option<String> {
+        let Some(node) = &self.node else { return Some(LEFT.into()) };
+        let names = |numbers: Vec<u32>| numbers.iter().map(|id| format!("node {id}")).collect::<Vec<_>>().join(", ");
+        let of_suspected = node.peers.iter().filter(|peer| peer.is_suspected).map(|peer| peer.id.number());
+        let suspected = names(of_suspected.collect());
+        if self.turns.is_guarded && !has_majority(node) {
+            return Some(format!(
+                "this node lets nobody in, as it does not reach a majority: nothing is heard of {suspected}"
+            ));
+        }
+        let awaited = node.awaited.as_ref()?;
+        let whom = if awaited.is_empty() { suspected } else { names(awaited.iter().map(|id| id.number()).collect()) };
+        let others = if awaited.is_empty() { ", whom others reach" } else { "" };
+        Some(format!("this node does not take part yet, and lets nobody in: it waits to hear from {whom}{others}"))
+    }
+}
+
+fn has_majority(node: &NodeStatus) -> bool {
+    let trusted = 1 + node.peers.iter().filter(|peer| !peer.is_suspected).count();
+    2 * trusted > 1 + node.peers.len()
 }
