@@ -36,9 +36,20 @@ struct Process {
     said: Receiver<String>,
 }
 
+/// A command that runs this program with a clock that is so many hours ahead, both of the calendar and of the machine.
+fn program(hours_ahead: i32) -> Command {
+    let this = std::env::current_exe().unwrap();
+    if hours_ahead == 0 {
+        return Command::new(this);
+    }
+    let mut command = Command::new("faketime");
+    command.arg("-f").arg(format!("{hours_ahead:+}h")).arg(this);
+    command
+}
+
 impl Process {
-    fn start(plan: Plan) -> Process {
-        let mut child = Command::new(std::env::current_exe().unwrap())
+    fn start(plan: Plan, hours_ahead: i32) -> Process {
+        let mut child = program(hours_ahead)
             .args(["--exact", "member", "--nocapture"])
             .env(PLAN, serde_json::to_string(&plan).unwrap())
             .stdin(Stdio::piped())
@@ -79,6 +90,12 @@ pub(crate) struct Processes {
 impl Processes {
     /// Starts them, and waits until each is connected to all others.
     pub(crate) fn start(n: u32, algorithm: &str, election: &str) -> Processes {
+        Processes::start_with_clocks(&vec![0; n as usize], algorithm, election)
+    }
+
+    /// The same, with clocks that are so many hours ahead, for each of them.
+    pub(crate) fn start_with_clocks(hours_ahead: &[i32], algorithm: &str, election: &str) -> Processes {
+        let n = hours_ahead.len();
         let members: Vec<_> = (0..n).map(|_| free_address()).collect();
         let port = members[0].rsplit_once(':').unwrap().1;
         let directory = std::env::temp_dir().join(format!("quorate-processes-{}-{port}", std::process::id()));
@@ -90,7 +107,8 @@ impl Processes {
             election: election.into(),
             directory: directory.clone(),
         };
-        let processes = Processes { members: (1..=n).map(|id| Process::start(plan(id))).collect(), directory };
+        let members = (1..).zip(hours_ahead).map(|(id, &ahead)| Process::start(plan(id), ahead)).collect();
+        let processes = Processes { members, directory };
         processes.members.iter().for_each(|member| _ = member.hear("ready"));
         processes
     }

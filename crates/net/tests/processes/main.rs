@@ -6,6 +6,7 @@ mod group;
 mod member;
 
 use std::collections::BTreeMap;
+use std::process::Command;
 
 use group::Processes;
 use quorate_core::catalog::{ENTRIES, Entry, Family};
@@ -110,6 +111,31 @@ fn contended_every_algorithm_lets_in_one_at_a_time_and_says_no_more_than_it_shou
                 assert!(each >= least && most.is_none_or(|most| each <= most), "{}: {each} a use", entry.name);
             }
         }
+    }
+}
+
+/// Clocks that are hours apart, which needs the program `faketime` (Debian's package of that name).
+#[test]
+fn clocks_hours_apart_change_nothing() {
+    const AHEAD: [i32; N as usize] = [0, 5, -7, 0, 26];
+    let has_faketime = Command::new("faketime").args(["-f", "+1h", "true"]).status().is_ok_and(|ended| ended.success());
+    if !has_faketime {
+        assert_ne!(std::env::var("QUORATE_CLOCKS").as_deref(), Ok("required"), "there is no faketime");
+        eprintln!("SKIPPED: clocks hours apart, as there is no program `faketime` to make them");
+        return;
+    }
+    for entry in algorithms().filter(|entry| entry.recovery.is_some()) {
+        let mut processes = Processes::start_with_clocks(&AHEAD, entry.name, "ring");
+        let askers: Vec<u32> = (1..=N).filter(|&id| entry.coordinator != Some(Id::new(id))).collect();
+        processes.enter(&askers, 2);
+        let judgement = processes.stop();
+        assert_held(&judgement, entry, 2 * askers.len() as u64);
+        // What is said of time is right, too, as far as anybody has spoken with others.
+        let hours = |micros: i64| (micros as f64 / 3.6e9).round() as i32;
+        let found: Vec<_> = judgement.corrections.iter().map(|one| (one.process.number(), hours(one.ahead))).collect();
+        let expected: Vec<_> = (1..).zip(AHEAD).filter(|(_, ahead)| *ahead != 0).collect();
+        assert_eq!(found, expected, "{}: {:?}", entry.name, judgement.corrections);
+        assert!(judgement.bill.sync_delay.max() < 60_000_000, "{}: {:?}", entry.name, judgement.bill.sync_delay);
     }
 }
 
