@@ -13,7 +13,7 @@ mod openapi;
 mod path;
 mod problems;
 mod routes;
-mod same_origin;
+pub(crate) mod same_origin;
 mod sessions;
 mod status;
 mod stream;

@@ -1,5 +1,11 @@
 //! No page of somebody else changes anything here through the browser of whoever looks at it. Programs are not asked:
 //! only browsers say where a request comes from.
+//!
+//! And no page of somebody else becomes one of ours by its name: whose name leads to this machine for a moment is, for a
+//! browser, where the page came from. So a node that is there for this machine alone, and asks nobody who they are,
+//! answers only who calls it by an address of this machine.
+
+use std::net::IpAddr;
 
 use axum::extract::Request;
 use axum::http::{HeaderMap, Method, header};
@@ -16,6 +22,28 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     }
     let detail = "this request comes from a page of another site, and nothing was done: open this node's own address";
     Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response()
+}
+
+/// For a node that only this machine reaches and that asks nobody who they are: who calls it by another name is refused.
+pub(crate) async fn guard_name(request: Request, next: Next) -> Response {
+    let authority = request.uri().authority().map(|authority| authority.as_str());
+    let host = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or("?"));
+    if host.or(authority).is_none_or(is_this_machine) {
+        return next.run(request).await;
+    }
+    let detail = "this node answers only who calls it by an address of its machine, such as 127.0.0.1 or localhost, and \
+                  nothing was done: use that, or start it with tokens (--config), so that it asks who calls";
+    Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response()
+}
+
+/// Whether this is an address of this machine, with or without a port. One in digits nobody can make lead elsewhere.
+fn is_this_machine(authority: &str) -> bool {
+    let host = match authority.strip_prefix('[') {
+        Some(rest) => rest.split(']').next().unwrap_or(rest),
+        None => authority.split(':').next().unwrap_or(authority),
+    };
+    let name = host.trim_end_matches('.').to_ascii_lowercase();
+    name == "localhost" || name.ends_with(".localhost") || host.parse::<IpAddr>().is_ok()
 }
 
 /// Whether a request is one of our own page's, or not of a page at all.
@@ -35,6 +63,26 @@ fn is_own(headers: &HeaderMap) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_name_that_others_can_make_lead_here_is_not_this_machines() {
+        for here in [
+            "127.0.0.1:7420",
+            "127.0.0.1",
+            "localhost:7420",
+            "LOCALHOST",
+            "[::1]:7420",
+            "node1.localhost",
+            "localhost.",
+        ] {
+            assert!(is_this_machine(here), "{here}");
+        }
+        for elsewhere in
+            ["evil.example:7420", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "?"]
+        {
+            assert!(!is_this_machine(elsewhere), "{elsewhere}");
+        }
+    }
 
     #[test]
     fn pages_of_others_are_refused_and_programs_are_not_asked() {

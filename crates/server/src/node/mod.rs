@@ -13,6 +13,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::middleware::from_fn;
 use quorate_net::JoinError;
 pub use quorate_net::TlsFiles;
 use thiserror::Error;
@@ -23,7 +24,7 @@ use tokio_util::sync::CancellationToken;
 pub use tls::{MEMBER_NAME, TlsError, check_tls};
 
 use crate::access::{Access, Authorised, TokensError};
-use crate::api;
+use crate::api::{self, same_origin::guard_name};
 use crate::engine::{Cluster, Engine, NodeId};
 use crate::etcd::{Calls, Identity};
 use crate::peer::{PeerEngine, PeerSettings};
@@ -171,7 +172,11 @@ impl Hall {
         let Hall { listener, tls, access, most_connections, telemetry, stopping, .. } = self;
         let authorised = Authorised::new(service, access.clone());
         let calls = Arc::new(Calls::new(authorised.clone(), identity, &telemetry));
-        let routes = Router::new().merge(api::routes(authorised, Arc::clone(&telemetry))).merge(member_routes.clone());
+        let mut routes = api::routes(authorised, Arc::clone(&telemetry));
+        if access.is_none() && listener.local_addr().is_ok_and(|address| address.ip().is_loopback()) {
+            routes = routes.layer(from_fn(guard_name));
+        }
+        let routes = routes.merge(member_routes.clone());
         if let Some(access) = access {
             tokio::spawn(access.keep_up(stopping.clone()));
         }

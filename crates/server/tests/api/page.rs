@@ -90,6 +90,21 @@ fn pages_of_others_change_nothing() {
     assert_eq!(own.status, 204, "{}", own.text());
 }
 
+/// What a browser takes for the page's own origin, as its name led to somebody else before.
+#[test]
+fn a_name_that_leads_here_only_now_opens_nothing() {
+    let node = Served::start();
+    node.post("/v1/locks/a/acquire", r#"{"ttl": "10m"}"#);
+    for (method, path) in [("GET", "/v1/locks"), ("GET", "/"), ("POST", "/v1/locks/a/force")] {
+        let own = "Origin: http://evil.example\r\nSec-Fetch-Site: same-origin\r\n";
+        let answer = node.ask_by_name("evil.example", method, path, own, b"{}");
+        assert_eq!((answer.status, answer.json()["type"].as_str()), (403, Some("forbidden")), "{}", answer.text());
+        assert!(answer.text().contains("127.0.0.1 or localhost"), "{}", answer.text());
+    }
+    assert_eq!(node.get("/v1/locks/a").json()["holding"], 1);
+    assert_eq!(node.ask_by_name("localhost:7420", "GET", "/v1/locks", "", b"").status, 200);
+}
+
 #[test]
 fn force_with_a_fence_takes_it_from_the_grant_that_was_seen_and_no_other() {
     let node = Served::start();

@@ -94,10 +94,14 @@ impl Served {
 
     /// The same with more headers, each with its end of line.
     pub(crate) fn ask_with(&self, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
+        self.ask_by_name(&self.address.to_string(), method, path, headers, body)
+    }
+
+    /// The same, by another name that leads to it.
+    pub(crate) fn ask_by_name(&self, host: &str, method: &str, path: &str, headers: &str, body: &[u8]) -> Answer {
         let length = body.len();
         let head = format!(
-            "{method} {path} HTTP/1.1\r\nHost: {}\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n",
-            self.address
+            "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n{headers}Content-Length: {length}\r\n\r\n"
         );
         let mut stream = TcpStream::connect(self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
