@@ -162,25 +162,3 @@ fn plan(n: u32) -> Experiment {
         ..Experiment::default()
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// Whatever the algorithm, a crash is found after a beat and two delays at the latest, and somebody enters soon
-    /// after, but where tries clash and are put off. More members are more messages.
-    #[test]
-    fn every_algorithm_goes_on_within_a_few_delays_of_the_detection() {
-        let rows = recovery_costs(&[], &[3, 9], &mut || {}).unwrap();
-        assert_eq!(rows.len(), 16);
-        for RecoveryRow { algorithm, victim, cells } in rows {
-            let [few, many] = cells[..] else { panic!("two sizes") };
-            for cell in [few, many] {
-                let delay = cell.delay.unwrap_or_else(|| panic!("{algorithm}, {victim:?}: nobody enters"));
-                let most = if algorithm == "majority" { 100.0 } else { 15.0 };
-                assert!((0.5..=most).contains(&delay), "{algorithm}, {victim:?}, n = {}: {delay} δ", cell.n);
-            }
-            assert!(few.messages <= many.messages, "{algorithm}, {victim:?}: {few:?}, {many:?}");
-        }
-    }
-}

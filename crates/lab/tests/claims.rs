@@ -5,8 +5,9 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use quorate_lab::claims::html::html;
 use quorate_lab::claims::page::page;
-use quorate_lab::claims::{Court, Ruling, chosen, claims};
+use quorate_lab::claims::{Court, Ruling, Verdict, chosen, claims};
 
 /// The rows of the list of claims.
 const ROWS: &str = "P1 P2 P3 P4 P5 P5b P6 P7 P8 C1 C2 C3 C4 C5 C6 C7 C8 C9 C10 C11 T1 T2 T3 T4 T5 T6 T6b T7 T8 \
@@ -78,4 +79,21 @@ fn same(path: &Path, text: &str) {
     let committed = fs::read_to_string(path).unwrap_or_default();
     let line = committed.lines().zip(text.lines()).find(|(before, now)| before != now);
     assert!(committed == text, "{} differs: {line:?}; if that is right, UPDATE=1 writes it anew", path.display());
+}
+
+/// As an element by that name, once each; and nothing of the page is elsewhere.
+#[test]
+fn every_claim_is_there_once_and_nothing_is_fetched() {
+    let ruling = |claim| Ruling { claim, verdict: Verdict::Holds, evidence: vec![], commands: vec![], exhibit: None };
+    let rulings: Vec<_> = claims().into_iter().map(ruling).collect();
+    let text = html(&rulings);
+    for claim in claims() {
+        assert_eq!(text.matches(&format!(" id=\"{}\"", claim.id)).count(), 1, "{}", claim.id);
+    }
+    assert!(!text.contains("<script src") && !text.contains("<link") && !text.contains("@import"));
+    let names = ["http://www.w3.org/2000/svg", "http://www.w3.org/1999/xhtml"];
+    let rest = names.iter().fold(text.clone(), |text, name| text.replace(&format!("xmlns=\"{name}\""), ""));
+    assert!(!rest.contains("http:") && !rest.contains("https:"));
+    let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+    roxmltree::Document::parse_with_options(&text, options).unwrap();
 }

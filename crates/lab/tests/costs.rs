@@ -10,6 +10,7 @@ use quorate_lab::application::{ClientPlan, Workload};
 use quorate_lab::cost::{CostReport, Costs};
 use quorate_lab::distribution::Summary;
 use quorate_lab::experiment::{Experiment, Spectators};
+use quorate_lab::recovery_costs::{RecoveryRow, recovery_costs};
 use quorate_lab::report::Report;
 use quorate_lab::time::DELTA;
 
@@ -221,4 +222,21 @@ fn even_a_broken_run_has_its_price() {
     ]);
     assert_eq!((costs.entries, costs.sync_delay), (3, always(2.0)));
     assert_eq!(costs.throughput, Some(2.0 / 5.0));
+}
+
+/// Whatever the algorithm, a crash is found after a beat and two delays at the latest, and somebody enters soon
+/// after, but where tries clash and are put off. More members are more messages.
+#[test]
+fn every_algorithm_goes_on_within_a_few_delays_of_the_detection() {
+    let rows = recovery_costs(&[], &[3, 9], &mut || {}).unwrap();
+    assert_eq!(rows.len(), 16);
+    for RecoveryRow { algorithm, victim, cells } in rows {
+        let [few, many] = cells[..] else { panic!("two sizes") };
+        for cell in [few, many] {
+            let delay = cell.delay.unwrap_or_else(|| panic!("{algorithm}, {victim:?}: nobody enters"));
+            let most = if algorithm == "majority" { 100.0 } else { 15.0 };
+            assert!((0.5..=most).contains(&delay), "{algorithm}, {victim:?}, n = {}: {delay} δ", cell.n);
+        }
+        assert!(few.messages <= many.messages, "{algorithm}, {victim:?}: {few:?}, {many:?}");
+    }
 }

@@ -158,3 +158,25 @@ fn some_of_them_only_a_search_of_all_runs_finds() {
     }
     assert!(missed.len() >= 3, "only {missed:?} are missed");
 }
+
+#[test]
+fn exercises_are_numbered_and_each_differs_from_the_right_one_in_a_few_lines() {
+    assert!(all().len() >= 14);
+    for (number, exercise) in (1..).zip(all()) {
+        assert_eq!(exercise.number, number);
+        let (wrong, right) = exercise.difference();
+        let title = exercise.title;
+        assert!(!(wrong.is_empty() && right.is_empty()), "{title} shows nothing wrong");
+        assert!(wrong.len() <= 3 && right.len() <= 3, "{title}: {wrong:?} instead of {right:?}");
+        assert!(!exercise.source(Variant::Flawed).contains("flaw"), "{title} gives itself away");
+        assert!(exercise.breaks.iter().all(|goal| exercise.lesson.promises.contains(goal)), "{title}");
+    }
+}
+
+#[test]
+fn a_story_has_three_to_six_sentences() {
+    for exercise in all() {
+        let sentences = exercise.lesson.story.matches(". ").count() + 1;
+        assert!((3..=6).contains(&sentences), "{}: {sentences} sentences", exercise.title);
+    }
+}

@@ -5,6 +5,8 @@ mod detected;
 mod elected;
 mod gathered;
 mod guarded;
+#[cfg(debug_assertions)]
+pub mod made;
 mod rejoining;
 mod reliable;
 pub mod resources;

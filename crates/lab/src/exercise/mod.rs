@@ -233,30 +233,3 @@ impl Exercise {
         (owned(wrong), owned(right))
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::{Variant, all};
-
-    #[test]
-    fn exercises_are_numbered_and_each_differs_from_the_right_one_in_a_few_lines() {
-        assert!(all().len() >= 14);
-        for (number, exercise) in (1..).zip(all()) {
-            assert_eq!(exercise.number, number);
-            let (wrong, right) = exercise.difference();
-            let title = exercise.title;
-            assert!(!(wrong.is_empty() && right.is_empty()), "{title} shows nothing wrong");
-            assert!(wrong.len() <= 3 && right.len() <= 3, "{title}: {wrong:?} instead of {right:?}");
-            assert!(!exercise.source(Variant::Flawed).contains("flaw"), "{title} gives itself away");
-            assert!(exercise.breaks.iter().all(|goal| exercise.lesson.promises.contains(goal)), "{title}");
-        }
-    }
-
-    #[test]
-    fn a_story_has_three_to_six_sentences() {
-        for exercise in all() {
-            let sentences = exercise.lesson.story.matches(". ").count() + 1;
-            assert!((3..=6).contains(&sentences), "{}: {sentences} sentences", exercise.title);
-        }
-    }
-}

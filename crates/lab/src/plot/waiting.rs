@@ -53,20 +53,6 @@ fn rounded(value: f64) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::experiment::{Experiment, Spectators};
-    use crate::network::Delay;
-
-    #[test]
-    fn every_entry_is_in_one_bar_and_the_marks_are_those_of_the_table() {
-        let delay = Delay::Exponential(DELTA);
-        let report = Experiment { delay, ..Experiment::default() }.run("central", Spectators::default()).unwrap();
-        let figure = figure(&report).unwrap();
-        let (costs, total) = (&report.outcome.costs, figure.bars.iter().map(|bar| bar.height).sum::<f64>());
-        assert_eq!(total, costs.entries as f64);
-        assert_eq!(figure.marks[0].0, costs.client_delay.unwrap().p50);
-        assert!(figure.bars.iter().all(|bar| bar.to <= costs.client_delay.unwrap().max + 2.0 * (bar.to - bar.from)));
-        roxmltree::Document::parse(&figure.svg()).unwrap();
-    }
 
     #[test]
     fn bars_are_of_round_width() {
