@@ -8,6 +8,7 @@ use std::path::Path;
 use proptest::prelude::{Just, ProptestConfig, Strategy, any, prop_oneof, proptest};
 use proptest::test_runner::RngSeed;
 use quorate_core::clock::{Epoch, Fence, Number};
+use quorate_core::election::ELECTION;
 use quorate_core::id::Id;
 use quorate_core::setting::Recovering;
 use quorate_core::trace::{Label, Opinion, Record, What};
@@ -16,7 +17,7 @@ use quorate_lab::diagram::{
     Clocks, FILE_COLUMNS, Format, MOST_RECORDS, Mark, Part, Picture, Spot, Unit, View, broken, json_lines, shiviz,
 };
 use quorate_lab::experiment::{Experiment, Spectators};
-use quorate_lab::network::Delay;
+use quorate_lab::network::{Delay, Partition};
 use quorate_lab::recovery::Beside;
 use quorate_lab::simulate::Fault;
 use quorate_lab::time::DELTA;
@@ -84,6 +85,46 @@ fn the_largest_is_dead_and_the_next_leads() {
     compare("bully", &Picture { n: 4, records: &records, title, marks: vec![] });
 }
 
+/// What each process is doing, one thing after the other, as a page tells it.
+#[cfg(feature = "page")]
+fn phases(picture: &Picture<'_>) -> Vec<Vec<String>> {
+    let run = &picture.stepped(&View::default())["run"];
+    let phase = |value: &serde_json::Value| value.as_str().unwrap().to_string();
+    let mut phases: Vec<_> = run["lines"].as_array().unwrap().iter().map(|line| vec![phase(&line[2])]).collect();
+    for change in run["changes"].as_array().unwrap() {
+        phases[change[1].as_u64().unwrap() as usize].push(phase(&change[2]));
+    }
+    phases.iter_mut().for_each(Vec::dedup);
+    phases
+}
+
+/// Whoever has begun an election or passed it on takes part until it names a leader, whoever called.
+#[cfg(feature = "page")]
+#[test]
+fn elections_are_shown_at_all_who_take_part() {
+    let (followed, led) = (["idle", "candidate", "idle"], ["idle", "candidate", "leading"]);
+    // The largest bully has nobody to ask, and leads at once.
+    let bullied = vec!["idle", "leading"];
+    for (algorithm, largest) in [("bully", bullied), ("chang-roberts", led.into()), ("ring", led.into())] {
+        let experiment = Experiment { n: 3, starters: vec![(Id::new(1), 0)], ..Experiment::default() };
+        let records = records(algorithm, &experiment);
+        let picture = Picture { n: 3, records: &records, title: String::new(), marks: vec![] };
+        assert_eq!(phases(&picture), [followed.to_vec(), followed.to_vec(), largest], "{algorithm}");
+    }
+}
+
+/// Beside an algorithm for mutual exclusion, who elects whom is between the two: no record says when that is over.
+#[test]
+fn an_election_beside_an_algorithm_is_not_shown_as_one_without_end() {
+    let faults = vec![Fault::Crash(Id::new(1), 6 * DELTA)];
+    let recovery = Some(Recovering::with(Beside::Ring));
+    let records = records("central", &Experiment { n: 4, recovery, faults, ..Experiment::default() });
+    let is_election = |what: &What| matches!(what, What::Sent { label, .. } if label.kind == ELECTION);
+    assert!(records.iter().any(|record| is_election(&record.what)));
+    let svg = Picture { n: 4, records: &records, title: String::new(), marks: vec![] }.svg();
+    assert!(svg.contains(">waits to enter<") && !svg.contains(">in an election<"));
+}
+
 #[test]
 fn messages_are_doubled_and_a_process_crashes() {
     let experiment = Experiment {
@@ -126,6 +167,57 @@ fn a_violation_is_marked_where_it_happens() {
     let part = Part::Records(place.saturating_sub(40)..place + 20);
     let down = View { down: true, part, ..View::default() };
     compare_view("lamport-broken-down", &picture, &down, &[("svg", Format::Svg)]);
+}
+
+/// The entries at which somebody is inside already, counted here rather than by a property.
+fn intrusions(records: &[Record]) -> Vec<usize> {
+    let mut inside = BTreeSet::new();
+    let mut intrusions = Vec::new();
+    for (index, record) in records.iter().enumerate() {
+        match record.what {
+            What::Entered { .. } => {
+                if !inside.is_empty() {
+                    intrusions.push(index);
+                }
+                inside.insert(record.process);
+            }
+            What::Leaving | What::Withdrew | What::Crashed => _ = inside.remove(&record.process),
+            _ => {}
+        }
+    }
+    intrusions
+}
+
+/// p3 enters while p2 is inside, and p4 while both are, with a smaller fence than that of p2: nothing of it looks right.
+#[test]
+fn every_violation_is_marked_and_not_only_the_first() {
+    let parts = vec![vec![Id::new(3)], vec![Id::new(4)]];
+    let experiment = Experiment {
+        n: 4,
+        loss: 0.1,
+        clients: ClientPlan { entries: 6, ..ClientPlan::default() },
+        recovery: Some(Recovering::with(Beside::Ring)),
+        faults: vec![
+            Fault::Crash(Id::new(1), 5 * DELTA),
+            Fault::Restart(Id::new(1), 25 * DELTA),
+            Fault::Pause(Id::new(2), 3 * DELTA, 9 * DELTA),
+        ],
+        partitions: vec![Partition { parts, from: 12 * DELTA, to: 18 * DELTA }],
+        ..Experiment::default()
+    };
+    let records = records("central", &experiment);
+    let marks = broken(4, &records);
+    let places = |mark: &Mark| -> Vec<Spot> { [mark].into_iter().chain(&mark.again).map(|mark| mark.spot).collect() };
+    let expected: Vec<_> = intrusions(&records).into_iter().map(Spot::Record).collect();
+    assert!(expected.len() > 1, "{expected:?}");
+    assert_eq!(places(&marks[0]), expected);
+    let all: Vec<_> = marks.iter().flat_map(places).collect();
+    let said = marks.len();
+    let picture = Picture { n: 4, records: &records, title: String::new(), marks };
+    let svg = picture.svg();
+    assert_eq!(svg.matches(r#"class="ring""#).count(), all.len());
+    assert_eq!(svg.matches(r#"class="flagged""#).count(), said);
+    assert_eq!(picture.text(FILE_COLUMNS).matches("▶▶▶").count(), all.len());
 }
 
 /// Who recovers finds out about crashes itself, and that is drawn; and its many kinds of messages all look different.
@@ -187,6 +279,15 @@ fn long_runs_are_cut() {
     assert!(text.contains("▶▶▶  here") && narrow.contains("here"));
     assert!(text.lines().count() < 2 * MOST_RECORDS);
     roxmltree::Document::parse(&svg).unwrap();
+    // How to choose another part is said where there is a command line.
+    assert!(text.contains("--from") && svg.contains("--from, --to or --records choose another part"));
+    #[cfg(feature = "command")]
+    {
+        let page = picture.html(&View::default());
+        assert!(page.contains("earlier records are not shown") && !page.contains("--from"));
+    }
+    #[cfg(feature = "page")]
+    assert!(!picture.stepped(&View::default()).to_string().contains("--from"));
     assert_eq!(json_lines(&records).lines().count(), 100_000);
     assert_eq!(shiviz(5, &records).lines().count(), 2 + 2 * 5 + 2 * 100_000);
 }
@@ -255,7 +356,7 @@ fn what() -> impl Strategy<Value = What> {
 
 fn mark() -> impl Strategy<Value = Mark> {
     let spot = prop_oneof![number().prop_map(Spot::Time), (0..80_usize).prop_map(Spot::Record)];
-    (spot, any::<String>()).prop_map(|(spot, text)| Mark { spot, text })
+    (spot, any::<String>()).prop_map(|(spot, text)| Mark { spot, text, again: vec![] })
 }
 
 proptest! {

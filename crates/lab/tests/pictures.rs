@@ -225,7 +225,7 @@ fn long_runs_are_shown_in_part() {
     // Generous for a busy machine.
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     let left_out = records.len() - MOST_STEPPED;
-    assert!(html.contains(&format!("<p class=\"q-note\">{left_out} later records are not shown; ")));
+    assert!(html.contains(&format!("<p class=\"q-note\">{left_out} later records are not shown.</p>")));
     let png = Pixmap::decode_png(&picture.png(&View::default()).unwrap()).unwrap();
     assert!(png.height() > 64 * 60);
 }

@@ -36,7 +36,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Election, Input, Output};
+use super::{ELECTION, Election, Input, Output};
 use crate::catalog::{Assumptions, Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process, Ticks};
@@ -91,7 +91,7 @@ pub enum Message {
 impl process::Message for Message {
     fn kind(&self) -> &'static str {
         match self {
-            Message::Election => "election",
+            Message::Election => ELECTION,
             Message::Answer => "answer",
             Message::Coordinator => "coordinator",
         }

@@ -29,7 +29,7 @@ use core::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Election, Input, Output};
+use super::{ELECTION, Election, Input, Output};
 use crate::catalog::{Choice, Entry, Family, Measure, OptionSpec, Property, Published, Recovery, Values};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process};
@@ -78,7 +78,7 @@ pub enum Message {
 impl process::Message for Message {
     fn kind(&self) -> &'static str {
         match self {
-            Message::Election { .. } => "election",
+            Message::Election { .. } => ELECTION,
             Message::Elected { .. } => "elected",
         }
     }

@@ -28,7 +28,7 @@ use core::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 
-use super::{Election, Input, Output};
+use super::{ELECTION, Election, Input, Output};
 use crate::catalog::{Assumptions, Entry, Family, Property, Recovery};
 use crate::id::{Id, IdSet};
 use crate::process::{self, Effects, Event, Notice, Process};
@@ -69,7 +69,7 @@ pub enum Message {
 impl process::Message for Message {
     fn kind(&self) -> &'static str {
         match self {
-            Message::Election { .. } => "election",
+            Message::Election { .. } => ELECTION,
             Message::Coordinator { .. } => "coordinator",
         }
     }

@@ -7,6 +7,7 @@
 use std::collections::BTreeSet;
 use std::ops::Range;
 
+use quorate_core::election::ELECTION;
 use quorate_core::id::Id;
 use quorate_core::process::Ticks;
 use quorate_core::trace::{Label, Record, Sequence, What};
@@ -20,6 +21,9 @@ pub const MOST_RECORDS: usize = 2_000;
 
 /// Up to this many processes, those to whom nothing happens have a line as well.
 pub(super) const MOST_IDLE_LINES: u32 = 64;
+
+/// So often it is pointed at a promise that is broken once more.
+const MOST_REPEATS: usize = 20;
 
 /// A drawing without a shape.
 pub(super) struct Layout<'a> {
@@ -38,8 +42,12 @@ pub(super) struct Layout<'a> {
     pub(super) left_out: (usize, usize),
     /// What is pointed at in a part that is not shown.
     elsewhere: Vec<&'a str>,
+    /// How often a promise is broken once more and that is not pointed at.
+    unmarked: usize,
     /// Whether the records' times run backwards somewhere.
     has_turned_back: bool,
+    /// Whether it is stepped through on a page, which has no command line.
+    pub(super) is_stepped: bool,
 }
 
 /// A time at which something happened.
@@ -121,6 +129,8 @@ pub(super) struct Flag<'a> {
     pub(super) event: Option<usize>,
     /// The line that it points at.
     pub(super) line: Option<usize>,
+    /// Whether another flag has said before that the same promise is broken.
+    pub(super) is_repeat: bool,
 }
 
 /// A phase, and the events from which and until which it lasts; from the beginning or to the end if none.
@@ -136,16 +146,14 @@ impl<'a> Layout<'a> {
     pub(super) fn new(picture: &'a Picture<'_>, window: &Range<usize>) -> Layout<'a> {
         let records = &picture.records[window.clone()];
         let lines = lines(picture.n, records);
-        let mut states = FxHashMap::default();
-        for record in &picture.records[..window.start] {
-            states.entry(record.process).or_insert(State::default()).see(record.process, &record.what);
-        }
-        let initial = lines.iter().map(|id| states.get(id).copied().unwrap_or_default().phase()).collect();
+        let mut states = States::new(picture.records);
+        picture.records[..window.start].iter().for_each(|record| _ = states.see(record));
+        let initial = lines.iter().map(|&id| states.phase(id)).collect();
         let left_out = (window.start, picture.records.len() - window.end);
         let (messages, message_of) = messages(&lines, records);
         let suspected = suspected(&lines, picture.records, window);
         let (moments, events, flags) = (vec![], vec![], vec![]);
-        let (elsewhere, has_turned_back) = (vec![], false);
+        let (elsewhere, unmarked, has_turned_back, is_stepped) = (vec![], 0, false, false);
         let mut layout = Layout {
             lines,
             initial,
@@ -156,21 +164,23 @@ impl<'a> Layout<'a> {
             suspected,
             left_out,
             elsewhere,
+            unmarked,
             has_turned_back,
+            is_stepped,
         };
         layout.place(records, &message_of, &mut states);
-        for mark in &picture.marks {
-            match layout.flag(mark, picture.records, window) {
-                Some(flag) => layout.flags.push(flag),
-                None => layout.elsewhere.push(&mark.text),
-            }
-        }
-        layout.flags.sort_by_key(|flag| flag.event);
+        layout.point(picture, window);
         layout
     }
 
+    /// The same to be stepped through on a page.
+    #[cfg(feature = "command")]
+    pub(super) fn stepped(self) -> Layout<'a> {
+        Layout { is_stepped: true, ..self }
+    }
+
     /// Gives each record its moment and slot.
-    fn place(&mut self, records: &'a [Record], message_of: &[Option<usize>], states: &mut FxHashMap<Id, State>) {
+    fn place(&mut self, records: &'a [Record], message_of: &[Option<usize>], states: &mut States) {
         let mut progress: Vec<Option<Progress>> = self.lines.iter().map(|_| None).collect();
         let mut steps = 0;
         for (index, (record, &message)) in records.iter().zip(message_of).enumerate() {
@@ -210,10 +220,31 @@ impl<'a> Layout<'a> {
                 (slot, step)
             };
             self.moments[moment].slots = self.moments[moment].slots.max(slot + 1);
-            let state = states.entry(record.process).or_default();
-            state.see(record.process, &record.what);
-            self.events.push(Event { record, line, moment, slot, step, phase: state.phase(), message });
+            let phase = states.see(record);
+            self.events.push(Event { record, line, moment, slot, step, phase, message });
         }
+    }
+
+    /// Raises a flag at each mark, and where what it says is broken once more, up to a number.
+    fn point(&mut self, picture: &'a Picture<'_>, window: &Range<usize>) {
+        let mut repeats = Vec::new();
+        for mark in &picture.marks {
+            let first = self.flag(mark, picture.records, window);
+            let later = mark.again.iter().filter_map(|mark| self.flag(mark, picture.records, window));
+            // In a part without the first, the next one has to say what is wrong.
+            let said = usize::from(first.is_none());
+            repeats.extend(later.enumerate().map(|(place, flag)| Flag { is_repeat: place >= said, ..flag }));
+            match first {
+                Some(flag) => self.flags.push(flag),
+                None => self.elsewhere.push(&mark.text),
+            }
+        }
+        repeats.sort_by_key(|flag| flag.event);
+        repeats.truncate(MOST_REPEATS);
+        let all: usize = picture.marks.iter().map(|mark| mark.again.len()).sum();
+        self.unmarked = all - repeats.len();
+        self.flags.extend(repeats);
+        self.flags.sort_by_key(|flag| flag.event);
     }
 
     /// Where a mark is in the picture, if it is.
@@ -229,13 +260,19 @@ impl<'a> Layout<'a> {
         let before = place.is_none_or(|place| place < window.start);
         match before {
             true if window.start > 0 => None,
-            true => Some(Flag { mark, event: None, line }),
+            true => Some(Flag { mark, event: None, line, is_repeat: false }),
             false => place.filter(|&place| place < window.end).map(|place| Flag {
                 mark,
                 event: Some(place - window.start),
                 line,
+                is_repeat: false,
             }),
         }
+    }
+
+    /// The flags but for those that only say once more that a promise is broken.
+    pub(super) fn flags_with_words(&self) -> impl Iterator<Item = &Flag<'a>> {
+        self.flags.iter().filter(|flag| !flag.is_repeat)
     }
 
     /// What each process is doing when, leaving out where it is idle.
@@ -265,10 +302,17 @@ impl<'a> Layout<'a> {
         };
         let mut before = note(self.left_out.0, "earlier");
         let mut after: Vec<String> = note(self.left_out.1, "later").into_iter().collect();
-        if let Some(last) = after.last_mut().or(before.as_mut()) {
+        if let Some(last) = after.last_mut().or(before.as_mut())
+            && !self.is_stepped
+        {
             *last += &format!("; {CHOOSE}");
         }
         after.extend(self.elsewhere.iter().map(|text| format!("not in this part: {}", words::line(text))));
+        after.extend(match self.unmarked {
+            0 => None,
+            1 => Some("a promise is broken once more, which is not marked".into()),
+            times => Some(format!("promises are broken {times} times more, which is not marked")),
+        });
         if self.has_turned_back {
             let why = "a record whose clock was behind that of the one before it is shown at the same time";
             after.push(format!("clocks differ: {why}"));
@@ -392,7 +436,38 @@ pub(super) fn begins_a_step(what: &What) -> bool {
     }
 }
 
-/// What a process is doing, in full.
+/// What each process is doing, in full.
+struct States {
+    of: FxHashMap<Id, State>,
+    /// Whether elections stand alone, and are not beside an algorithm for mutual exclusion. Only then the records have
+    /// every leader that is named: beside another algorithm, that is between the two, and nobody would see an election
+    /// end.
+    has_elections: bool,
+}
+
+impl States {
+    /// Before these records.
+    fn new(records: &[Record]) -> States {
+        // What stands alone is called by an application.
+        let has_elections = records.iter().any(|record| matches!(record.what, What::Called));
+        States { of: FxHashMap::default(), has_elections }
+    }
+
+    /// Something happens: what its process is doing then.
+    fn see(&mut self, record: &Record) -> Phase {
+        let state = self.of.entry(record.process).or_default();
+        match &record.what {
+            What::Sent { label, .. } if label.kind == ELECTION && self.has_elections => state.rank = Rank::Candidate,
+            what => state.see(record.process, what),
+        }
+        state.phase()
+    }
+
+    fn phase(&self, id: Id) -> Phase {
+        self.of.get(&id).copied().unwrap_or_default().phase()
+    }
+}
+
 #[derive(Clone, Copy, Default)]
 struct State {
     seat: Seat,
@@ -485,6 +560,10 @@ mod tests {
         Layout::new(picture, &window(picture, &Part::Usual, MOST_RECORDS))
     }
 
+    fn leader(leader: u32) -> What {
+        What::Leader { leader: Id::new(leader) }
+    }
+
     fn picture(records: &[Record]) -> Picture<'_> {
         Picture { n: 3, records, title: String::new(), marks: vec![] }
     }
@@ -536,7 +615,6 @@ mod tests {
 
     #[test]
     fn phases_follow_each_other() {
-        let leader = |leader| What::Leader { leader: Id::new(leader) };
         let fence =
             quorate_core::clock::Fence::counted(quorate_core::clock::Epoch::FIRST, quorate_core::clock::Number::ZERO);
         let records = [
@@ -572,6 +650,60 @@ mod tests {
         assert_eq!(bands, expected);
     }
 
+    /// What each process is doing after each record.
+    fn phases(records: &[Record]) -> Vec<Phase> {
+        laid_out(&picture(records)).events.iter().map(|event| event.phase).collect()
+    }
+
+    fn asked(at: Ticks, process: u32, sequence: Sequence) -> Record {
+        let label = Label { kind: ELECTION.into(), number: None };
+        record(at, process, What::Sent { to: Id::new(3), sequence, label })
+    }
+
+    #[test]
+    fn who_sends_an_election_takes_part_until_it_names_a_leader_or_crashes() {
+        let records = [
+            record(0, 1, What::Called),
+            asked(0, 1, 1),
+            record(1, 2, What::Wanted),
+            asked(1, 2, 1),
+            record(2, 2, What::Withdrew),
+            sent(2, 2, 3, 2),
+            record(3, 2, leader(2)),
+            asked(4, 2, 3),
+            record(5, 2, leader(3)),
+            asked(6, 2, 4),
+            record(7, 2, What::Crashed),
+            record(8, 2, What::Restarted { incarnation: 2 }),
+            asked(8, 2, 5),
+        ];
+        let expected = [
+            Phase::Candidate,
+            Phase::Candidate,
+            // What a process waits for is more than in what it takes part.
+            Phase::Wanting,
+            Phase::Wanting,
+            Phase::Candidate,
+            Phase::Candidate,
+            Phase::Leading,
+            Phase::Candidate,
+            Phase::Idle,
+            Phase::Candidate,
+            Phase::Crashed,
+            Phase::Idle,
+            Phase::Candidate,
+        ];
+        assert_eq!(phases(&records), expected);
+        let part = picture(&records);
+        assert_eq!(Layout::new(&part, &(4..5)).initial, [Phase::Candidate, Phase::Wanting, Phase::Idle]);
+    }
+
+    #[test]
+    fn an_election_of_which_nobody_would_see_the_end_is_not_shown() {
+        let told = record(0, 2, What::Told { of: Id::new(1), alive: false });
+        assert_eq!(phases(&[told, asked(0, 2, 1)]), [Phase::Idle, Phase::Idle]);
+    }
+
     #[test]
     fn of_a_long_run_the_part_is_shown_that_leads_to_the_mark() {
         let mut records = vec![record(0, 1, What::Wanted)];
@@ -586,6 +718,9 @@ mod tests {
         assert_eq!(layout.notes().0.as_deref(), Some("3501 earlier records are not shown"));
         let choose = "4499 later records are not shown; --from, --to or --records choose another part";
         assert_eq!(layout.notes().1, [choose]);
+        let stepped = Layout { is_stepped: true, ..laid_out(&picture) };
+        assert_eq!(stepped.notes().0.as_deref(), Some("3501 earlier records are not shown"));
+        assert_eq!(stepped.notes().1, ["4499 later records are not shown"], "a page has no command line");
         assert_eq!(layout.flags[0].event, Some(1_499));
         picture.marks[0].spot = Spot::Time(9_999);
         assert_eq!(laid_out(&picture).left_out, (8_000, 0));
@@ -602,6 +737,33 @@ mod tests {
         let layout = Layout::new(&picture, &(2..3));
         assert_eq!(layout.flags.len(), 1, "what comes after the end is at the end");
         assert_eq!(layout.notes().1, ["not in this part: here", "not in this part: before"]);
+    }
+
+    #[test]
+    fn what_is_broken_again_is_flagged_up_to_a_number_and_the_rest_is_counted() {
+        let records: Vec<_> = (0..40).map(|at| record(at, 1, What::Wanted)).collect();
+        let mut picture = picture(&records);
+        let again = |places: Range<usize>| places.map(|place| Mark::at_record(place, "again")).collect();
+        let marks = [(3, again(4..24)), (5, again(6..12))];
+        picture.marks =
+            marks.map(|(place, again)| Mark { again, ..Mark::at_record(place, "first") }).into_iter().collect();
+        let flags = |window: Range<usize>| -> Vec<(Option<usize>, bool)> {
+            let layout = Layout::new(&picture, &window);
+            layout.flags.iter().map(|flag| (flag.event, flag.is_repeat)).collect()
+        };
+        let all = flags(0..40);
+        let said: Vec<_> = all.iter().filter(|(_, is_repeat)| !is_repeat).map(|(event, _)| *event).collect();
+        assert_eq!(said, [Some(3), Some(5)]);
+        assert_eq!(all.len(), 2 + MOST_REPEATS);
+        assert_eq!(all.last(), Some(&(Some(17), true)), "those that come first are shown");
+        let notes = Layout::new(&picture, &(0..40)).notes().1;
+        assert_eq!(notes, ["promises are broken 6 times more, which is not marked"]);
+        // Where the first is not to be seen, the next one says what is wrong.
+        assert_eq!(flags(22..40), [(Some(0), false), (Some(1), true)]);
+        picture.marks.truncate(1);
+        picture.marks[0].again.truncate(2);
+        let notes = Layout::new(&picture, &(0..5)).notes().1;
+        assert_eq!(notes.last().unwrap(), "a promise is broken once more, which is not marked");
     }
 
     #[test]

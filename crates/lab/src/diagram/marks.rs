@@ -19,6 +19,8 @@ pub struct Mark {
     pub spot: Spot,
     /// What to say there.
     pub text: String,
+    /// Where the same promise is broken once more, in order. None of these has others.
+    pub again: Vec<Mark>,
 }
 
 /// Where a mark is.
@@ -33,19 +35,20 @@ pub enum Spot {
 impl Mark {
     /// A mark at a record.
     pub fn at_record(record: usize, text: impl Into<String>) -> Mark {
-        Mark { spot: Spot::Record(record), text: text.into() }
+        Mark { spot: Spot::Record(record), text: text.into(), again: Vec::new() }
     }
 
     /// A mark at a time.
     pub fn at_time(at: Ticks, text: impl Into<String>) -> Mark {
-        Mark { spot: Spot::Time(at), text: text.into() }
+        Mark { spot: Spot::Time(at), text: text.into(), again: Vec::new() }
     }
 
     /// The mark of a violation that was found in a run of `n` processes with these records: what must never happen is
-    /// pointed at where it happens; what never happens, at the end.
+    /// pointed at where it happens, and where it happens again; what never happens, at the end.
     pub fn of_violation(n: u32, records: &[Record], property: Property, violation: &Violation) -> Mark {
         let is_then = |index: &usize| records[*index].at == violation.at;
-        let broken = || breaking(n, records, property).map(|(index, _)| index).filter(is_then);
+        let breaks = if property.is_safety() { breaks(n, records, property) } else { Vec::new() };
+        let broken = || breaks.first().map(|(index, _)| *index).filter(is_then);
         // Who watched may have known more than the records say: then it was the last entry of that time.
         let entered = || {
             let is_entry = |record: &Record| record.at == violation.at && matches!(record.what, What::Entered { .. });
@@ -53,7 +56,9 @@ impl Mark {
         };
         let place = if property.is_safety() { broken().or_else(entered) } else { None };
         let spot = place.map_or(Spot::Time(violation.at), Spot::Record);
-        Mark { spot, text: violation.why.clone() }
+        let later = breaks.iter().filter(|(index, _)| place.is_some_and(|place| place < *index));
+        let again = later.map(|(index, violation)| Mark::at_record(*index, &*violation.why)).collect();
+        Mark { spot, text: violation.why.clone(), again }
     }
 
     /// The record that it is at or after; none if it comes before all of them.
@@ -65,12 +70,16 @@ impl Mark {
     }
 }
 
-/// What must never happen, and happened in a run of which nothing is known but its records: the first break of each
-/// property, in the order of the properties. Whether somebody waits for ever, records that end somewhere do not say.
+/// What must never happen, and happened in a run of which nothing is known but its records: for each property that is
+/// broken its first break, with the others, in the order of the properties. Whether somebody waits for ever, records that end somewhere do not say.
 pub fn broken(n: u32, records: &[Record]) -> Vec<Mark> {
     let properties = demanded(n, records).into_iter().filter(|property| property.is_safety());
-    let broken = properties.filter_map(|property| breaking(n, records, property));
-    broken.map(|(index, violation)| Mark::at_record(index, violation.why)).collect()
+    let broken = properties.filter_map(|property| {
+        let mut marks = breaks(n, records, property).into_iter().map(|(index, it)| Mark::at_record(index, it.why));
+        let first = marks.next()?;
+        Some(Mark { again: marks.collect(), ..first })
+    });
+    broken.collect()
 }
 
 /// How many processes there are at least, as these records name them.
@@ -86,10 +95,11 @@ pub fn group(records: &[Record]) -> u32 {
     records.iter().map(named).max().unwrap_or(0)
 }
 
-/// The record that breaks a property, and how.
-fn breaking(n: u32, records: &[Record], property: Property) -> Option<(usize, Violation)> {
+/// The records that break a property, and how. Who watches a run stops at the first; but what the watch knows then is as
+/// true as before, so that it can go on.
+fn breaks(n: u32, records: &[Record], property: Property) -> Vec<(usize, Violation)> {
     let mut monitor = Monitor::new(property, n);
-    records.iter().enumerate().find_map(|(index, record)| Some((index, monitor.observe(record)?)))
+    records.iter().enumerate().filter_map(|(index, record)| Some((index, monitor.observe(record)?))).collect()
 }
 
 /// What is demanded of whoever writes such records.
@@ -139,6 +149,31 @@ mod tests {
     fn what_is_broken_is_marked_where_it_happens() {
         assert_eq!(broken(3, &run()), [Mark::at_record(3, "p3 entered while p1 was inside")]);
         assert_eq!(broken(3, &run()[..3]), []);
+    }
+
+    /// Two are inside, a third comes with a smaller fence, and when all have left, two are inside once more.
+    #[test]
+    fn what_is_broken_again_is_marked_again() {
+        let mut records = run();
+        records.extend([
+            record(6, 2, entered(1)),
+            record(7, 1, What::Leaving),
+            record(7, 2, What::Leaving),
+            record(7, 3, What::Leaving),
+            record(8, 1, entered(3)),
+            record(9, 2, entered(4)),
+        ]);
+        let again = vec![
+            Mark::at_record(6, "p2 entered while p1 was inside"),
+            Mark::at_record(11, "p2 entered while p1 was inside"),
+        ];
+        let exclusion = Mark { again, ..Mark::at_record(3, "p3 entered while p1 was inside") };
+        let fencing = Mark::at_record(6, "p2 entered with fence #1 after an entry with #2");
+        let marks = broken(3, &records);
+        assert_eq!(marks[..2], [exclusion.clone(), fencing]);
+        let violation = Violation { at: 5, why: exclusion.text.clone() };
+        assert_eq!(Mark::of_violation(3, &records, Property::MutualExclusion, &violation), exclusion);
+        assert_eq!(Mark::of_violation(3, &records, Property::Progress, &violation).again, []);
     }
 
     #[test]

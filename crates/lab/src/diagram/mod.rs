@@ -24,6 +24,7 @@ mod text;
 mod view;
 mod words;
 
+use std::ops::Range;
 use std::path::Path;
 
 use quorate_core::trace::Record;
@@ -66,10 +67,12 @@ impl Picture<'_> {
         self.text_of(columns, &View::default())
     }
 
-    /// The same as one wants to see it; of how, only the part and the unit concern it.
+    /// The same as one wants to see it; of how, only the part, the unit and the clocks concern it.
     pub fn text_of(&self, columns: usize, view: &View) -> String {
-        let layout = Layout::new(self, &view::window(self, &view.part, MOST_RECORDS));
-        text::draw(&layout, view.unit, &self.title, columns)
+        let window = view::window(self, &view.part, MOST_RECORDS);
+        let layout = Layout::new(self, &window);
+        let clocks = view.clocks.map(|kind| clocks::readings(self.records, &window, kind, &layout.lines));
+        text::draw(&layout, view, clocks.as_deref(), &self.title, columns)
     }
 
     /// A drawing that stands alone: one line a process, time running to the right, for light and dark backgrounds.
@@ -79,22 +82,33 @@ impl Picture<'_> {
 
     /// The same as one wants to see it.
     pub fn svg_of(&self, view: &View) -> String {
-        self.drawn(view, MOST_RECORDS, &self.title).1.svg
+        self.drawn(view, MOST_RECORDS).svg
     }
 
-    fn drawn(&self, view: &View, most: usize, title: &str) -> (Layout<'_>, Drawn) {
+    /// At most so many records.
+    fn drawn(&self, view: &View, most: usize) -> Drawn {
         let window = view::window(self, &view.part, most);
-        let layout = Layout::new(self, &window);
-        let clocks = view.clocks.map(|kind| clocks::readings(self.records, &window, kind, &layout.lines));
-        let drawn = svg::draw(&layout, view, clocks.as_deref(), title);
+        self.draw(&Layout::new(self, &window), &window, view, &self.title)
+    }
+
+    /// The same to be stepped through, on a page that says the title itself.
+    #[cfg(feature = "command")]
+    fn drawn_in_steps(&self, view: &View) -> (Layout<'_>, Drawn) {
+        let window = view::window(self, &view.part, MOST_STEPPED);
+        let layout = Layout::new(self, &window).stepped();
+        let drawn = self.draw(&layout, &window, view, "");
         (layout, drawn)
+    }
+
+    fn draw(&self, layout: &Layout<'_>, window: &Range<usize>, view: &View, title: &str) -> Drawn {
+        let clocks = view.clocks.map(|kind| clocks::readings(self.records, window, kind, &layout.lines));
+        svg::draw(layout, view, clocks.as_deref(), title)
     }
 
     /// A page that stands alone, on which one steps through the run.
     #[cfg(feature = "command")]
     pub fn html(&self, view: &View) -> String {
-        // The page says its title itself.
-        let (layout, drawn) = self.drawn(view, MOST_STEPPED, "");
+        let (layout, drawn) = self.drawn_in_steps(view);
         html::page(&layout, &drawn, view, &self.title)
     }
 
@@ -102,7 +116,7 @@ impl Picture<'_> {
     /// its steps begin, how many are `left_out` before and after it, and `notes` that say so.
     #[cfg(feature = "page")]
     pub fn stepped(&self, view: &View) -> serde_json::Value {
-        let (layout, drawn) = self.drawn(view, MOST_STEPPED, "");
+        let (layout, drawn) = self.drawn_in_steps(view);
         html::stepped(&layout, &drawn, view)
     }
 
@@ -111,7 +125,7 @@ impl Picture<'_> {
     pub fn png(&self, view: &View) -> Result<Vec<u8>, TooLarge> {
         let mut most = MOST_IN_PNG;
         loop {
-            let (_, drawn) = self.drawn(view, most, &self.title);
+            let drawn = self.drawn(view, most);
             let (width, height) = drawn.places.size;
             if width * height <= png::MOST_POINTS || most <= FEWEST_IN_PNG {
                 return png::draw(&drawn.svg, drawn.places.size);
@@ -128,7 +142,6 @@ impl Picture<'_> {
             return Err(RenderError::Empty { why });
         }
         let text = match format {
-            Format::Text if view.clocks.is_some() => return Err(RenderError::NoClocks),
             Format::Text => self.text_of(FILE_COLUMNS, view),
             Format::Svg => self.svg_of(view),
             #[cfg(feature = "command")]
@@ -151,9 +164,6 @@ const FEWEST_IN_PNG: usize = 10;
 /// Why something cannot be drawn as one wants to see it. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
-    /// There is no room for clocks between characters.
-    #[error("clocks are drawn in .svg, .png and .html, not in .txt")]
-    NoClocks,
     /// Nothing happens in the part of the run that was chosen.
     #[error("{why}; --from, --to and --records choose what is drawn")]
     Empty {
@@ -290,7 +300,8 @@ mod tests {
         assert_eq!(render(Format::Text), picture.text(FILE_COLUMNS));
         assert_eq!(render(Format::Svg), picture.svg());
         let clocks = View { clocks: Some(Clocks::Lamport), ..View::default() };
-        assert_eq!(picture.render(Format::Text, &clocks), Err(RenderError::NoClocks));
+        let timed = String::from_utf8(picture.render(Format::Text, &clocks).unwrap()).unwrap();
+        assert!(timed.contains("asks to enter ⟨1⟩"), "{timed}");
         let later = View { part: Part::Records(5..9), ..View::default() };
         for format in [Format::Text, Format::Svg] {
             let error = picture.render(format, &later).unwrap_err().to_string();

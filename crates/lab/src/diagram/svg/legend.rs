@@ -27,7 +27,8 @@ impl Drawing<'_> {
         let (before, mut after) = self.layout.notes();
         if self.unsaid > 0 {
             let count = if self.unsaid == 1 { "1 message".into() } else { format!("{} messages", self.unsaid) };
-            after.push(format!("what {count} would write over other words is left out; .html shows it step by step"));
+            let where_it_is = if self.layout.is_stepped { "the steps say it" } else { ".html shows it step by step" };
+            after.push(format!("what {count} would write over other words is left out; {where_it_is}"));
         }
         for note in before.into_iter().chain(after) {
             y += 24.0;

@@ -137,7 +137,7 @@ impl<'a> Drawing<'a> {
             )
         } else {
             let names = layout.lines.iter().map(|id| width(&id.to_string())).fold(0.0, f64::max);
-            let flags = 24.0 * layout.flags.len().min(6) as f64;
+            let flags = 24.0 * layout.flags_with_words().count().min(6) as f64;
             (RIGHTWARDS, 40.0 + names, 88.0 + flags, if few { 92.0 } else { 64.0 })
         };
         let (moments, folds) = moments(layout, &spacing, begin + 34.0, view.fold);
@@ -305,7 +305,7 @@ impl<'a> Drawing<'a> {
     /// The legend, what was left out, and the frame around everything.
     fn finish(mut self, title: &str) -> Drawn {
         let entries = self.legend_entries();
-        let widest = self.layout.flags.iter().map(|flag| bold_width(&flag.mark.text) + 32.0).fold(0.0, f64::max);
+        let widest = self.layout.flags_with_words().map(|flag| bold_width(&flag.mark.text) + 32.0).fold(0.0, f64::max);
         let title: String = title.chars().map(visible).collect();
         let (right, bottom) = self.at(self.end, self.far());
         let right = if self.view.down { right.max(self.labels.right) + widest } else { right };
@@ -387,7 +387,7 @@ mod tests {
     use quorate_core::id::Id;
     use quorate_core::trace::{Label, Record, What};
 
-    use super::super::view::Clocks;
+    use super::super::view::{Clocks, Part};
     use super::super::{Mark, Picture};
     use super::*;
 
@@ -444,6 +444,19 @@ mod tests {
         let mark = Mark::at_record(1, "here");
         let svg = svg(&[record(0, 1, What::Wanted), record(5, 2, What::Wanted)], vec![mark]);
         assert!(svg.contains(r#"class="ring""#) && svg.contains(">here</text>") && svg.contains("Marked: here."));
+    }
+
+    #[test]
+    fn what_is_broken_again_is_ringed_and_said_once() {
+        let mark = Mark { again: vec![Mark::at_record(1, "again")], ..Mark::at_record(0, "first") };
+        let records = [record(0, 1, What::Wanted), record(5, 2, What::Wanted)];
+        let all = svg(&records, vec![mark.clone()]);
+        assert_eq!(all.matches(r#"class="ring""#).count(), 2);
+        assert!(all.contains(">first</text>") && !all.contains(">again</text>"));
+        assert!(all.contains("Marked: first. Marked: again."), "who does not see the rings is told");
+        let part = View { part: Part::Records(1..2), ..View::default() };
+        let later = Picture { n: 2, records: &records, title: String::new(), marks: vec![mark] }.svg_of(&part);
+        assert!(later.contains(">again</text>") && later.contains("not in this part: first"));
     }
 
     #[test]

@@ -58,11 +58,12 @@ impl Drawing<'_> {
         }
     }
 
+    /// What is pointed at: a ring at each place, and a flag that says why, but for what another has said.
     pub(super) fn flags(&mut self) {
         let mut free_from = 0.0;
         // Where time runs downwards, beside all that is written.
         let side = self.far().max(self.labels.right) + 8.0;
-        for (place, flag) in self.layout.flags.iter().enumerate() {
+        for (place, flag) in self.layout.flags_with_words().enumerate() {
             let along = flag.event.map_or(self.begin, |event| self.along(event));
             let text = flag.mark.text.chars().map(visible).collect::<String>();
             let length = bold_width(&text) + 16.0;
@@ -86,10 +87,16 @@ impl Drawing<'_> {
             let (text_x, text_y) = (begin + 8.0, y + 14.5);
             let text = escape(&text);
             let _ = writeln!(self.above, r#"<text class="flagged" x="{text_x:.1}" y="{text_y:.1}">{text}</text>"#);
-            if let Some(line) = flag.line {
-                let (x, y) = self.at(along, self.across(line));
-                let _ = writeln!(self.above, r#"<circle class="ring" cx="{x:.1}" cy="{y:.1}" r="15"/>"#);
-            }
+        }
+        self.rings();
+    }
+
+    fn rings(&mut self) {
+        for flag in &self.layout.flags {
+            let Some(line) = flag.line else { continue };
+            let along = flag.event.map_or(self.begin, |event| self.along(event));
+            let (x, y) = self.at(along, self.across(line));
+            let _ = writeln!(self.above, r#"<circle class="ring" cx="{x:.1}" cy="{y:.1}" r="15"/>"#);
         }
     }
 }
