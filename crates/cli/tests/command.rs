@@ -281,7 +281,6 @@ fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
         (&["sim", "central", "--starter", "1"], "--starter", "central is for mutual exclusion"),
         (&["replay", "no-such-thing"], "no-such-thing", "quorate scenarios"),
         (&["replay", "central-queue", "--diagram", "picture.gif"], "picture.gif", ".svg"),
-        (&["replay", "central-queue", "--diagram", "picture.txt", "--clocks", "vector"], "--clocks", ".html"),
         (&["replay", "central-queue", "--down"], "--down", "--diagram"),
         (&["sim", "central", "--diagram", "x.svg", "--records", "5..2"], "5..2", "counted from 1"),
         (&["diagram", "/dev/null", "-o", "run.jsonl"], "run.jsonl", ".html"),

@@ -1,11 +1,15 @@
 //! What pages and drawings share: text that cannot become markup, and a page that stands alone.
 //!
 //! A page is well-formed XML as well as HTML, refers to nothing outside itself, and says so in its policy: no request
-//! leaves it, and no script runs in it but the one that is written here.
+//! leaves it, no script runs in it but the one that is written here, and no style counts but its own and those of its
+//! drawings.
 
 use std::collections::BTreeSet;
 
+use base64::Engine;
+use base64::engine::general_purpose::STANDARD;
 use quorate_web::LOOK;
+use sha2::{Digest, Sha256};
 
 /// Text as it can stand in XML and HTML, between tags and in attributes.
 pub fn escape(text: &str) -> String {
@@ -82,18 +86,20 @@ impl Page {
 
     /// The page as a file, with a filter for what has a `data-verdict`.
     pub(crate) fn finish(self) -> String {
-        let shared: String = self.shared.into_iter().collect();
+        let style = format!("\n{LOOK}{STYLE}");
+        let styles = [style.as_str()].into_iter().chain(self.shared.iter().filter_map(|part| style_text(part)));
+        let policy = policy(styles);
+        let shared: String = self.shared.iter().map(String::as_str).collect();
         let title = escape(&self.title);
         format!(
             "<!DOCTYPE html>\n<html xmlns=\"http://www.w3.org/1999/xhtml\" lang=\"en\">\n<head>\n\
              <meta charset=\"utf-8\"/>\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"{}\"/>\n\
+             <meta http-equiv=\"Content-Security-Policy\" content=\"{policy}\"/>\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n\
              <meta name=\"color-scheme\" content=\"light dark\"/>\n\
-             <title>{title}</title>\n<style>\n{LOOK}{STYLE}</style>\n</head>\n<body>\n\
+             <title>{title}</title>\n<style>{style}</style>\n</head>\n<body>\n\
              <svg xmlns=\"http://www.w3.org/2000/svg\" class=\"shared\" aria-hidden=\"true\">{shared}</svg>\n\
              <main>\n<h1>{title}</h1>\n{}</main>\n<script>{SCRIPT}</script>\n</body>\n</html>\n",
-            policy(),
             self.body
         )
     }
@@ -107,11 +113,22 @@ fn next_shared(svg: &str) -> Option<(&str, &str, &str)> {
     Some((&svg[..begin], &svg[begin..end], &svg[end..]))
 }
 
-fn policy() -> String {
-    format!(
-        "default-src 'none'; style-src 'unsafe-inline'; script-src '{SCRIPT_HASH}'; base-uri 'none'; \
-         form-action 'none'"
-    )
+/// The text of a style element.
+fn style_text(part: &str) -> Option<&str> {
+    let (_, text) = part.strip_prefix("<style")?.split_once('>')?;
+    text.strip_suffix("</style>")
+}
+
+/// What a page with these styles may do.
+fn policy<'s>(styles: impl Iterator<Item = &'s str>) -> String {
+    let styles = styles.map(|style| format!("'{}'", hash(style))).collect::<Vec<_>>().join(" ");
+    let script = hash(SCRIPT);
+    format!("default-src 'none'; style-src {styles}; script-src '{script}'; base-uri 'none'; form-action 'none'")
+}
+
+/// The hash of an element's text, as a policy names it.
+pub(crate) fn hash(text: &str) -> String {
+    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
 
 /// Shows only what has one of the chosen verdicts.
@@ -129,9 +146,6 @@ for (const box of boxes) box.addEventListener('change', show);
 show();
 ";
 
-/// By which the policy knows the script.
-const SCRIPT_HASH: &str = "sha256-NCJfjg+5sTYNt0o6FIZJ9nKtb642hkZI5a38CBpGsaY=";
-
 /// How the parts look that no other page has. Colours, and what all pages share, come before it.
 const STYLE: &str = r#"
 main{max-width:78rem;display:grid;grid-template-columns:minmax(0,1fr);gap:var(--far)}
@@ -147,6 +161,7 @@ article{scroll-margin-top:5rem}
 article figure{padding:0;border:0;box-shadow:none}
 article ul{padding-left:1.4rem;list-style:disc}
 pre,.drawing{overflow-x:auto}
+.plot{max-width:100%;height:auto}
 pre{margin:var(--apart) 0 0;padding:.7rem;background:var(--raised);border-radius:var(--round);line-height:1.4}
 summary{cursor:pointer;color:var(--accent)}
 section>.scroll{display:block;padding:0}
@@ -201,8 +216,33 @@ mod tests {
     /// A browser runs the script only if its hash is the one in the policy.
     #[test]
     fn the_policy_knows_the_script() {
-        let digest = ring::digest::digest(&ring::digest::SHA256, SCRIPT.as_bytes());
-        assert_eq!(SCRIPT_HASH, format!("sha256-{}", base64(digest.as_ref())));
+        assert!(policy([].into_iter()).contains(&format!("script-src '{}'", hash_by_another(SCRIPT))));
+    }
+
+    /// A browser heeds a style only if its hash is in the policy, and then none that is written at an element.
+    #[test]
+    fn the_policy_knows_every_style_and_no_other() {
+        let drawing =
+            |style: &str| format!("<svg xmlns=\"http://www.w3.org/2000/svg\"><style>{style}</style><g/></svg>");
+        let mut page = Page::new("styles");
+        page.drawing(&drawing("\n.a{fill:red}\n"), "");
+        page.drawing(&drawing(".b{font-family:\"DejaVu Sans\"}"), "");
+        page.drawing(&drawing("\n.a{fill:red}\n"), "");
+        let text = page.finish();
+        let (_, policy) = text.split_once("style-src ").unwrap();
+        let allowed: BTreeSet<_> = policy.split(';').next().unwrap().split(' ').map(str::to_string).collect();
+        let options = roxmltree::ParsingOptions { allow_dtd: true, ..Default::default() };
+        let document = roxmltree::Document::parse_with_options(&text, options).unwrap();
+        let styles = document.descendants().filter(|node| node.has_tag_name("style"));
+        let hashes: BTreeSet<_> = styles.map(|style| format!("'{}'", hash_by_another(style.text().unwrap()))).collect();
+        assert_eq!(hashes.len(), 3);
+        assert_eq!(allowed, hashes);
+        assert!(!text.contains("unsafe"), "{policy}");
+    }
+
+    fn hash_by_another(text: &str) -> String {
+        let digest = ring::digest::digest(&ring::digest::SHA256, text.as_bytes());
+        format!("sha256-{}", base64(digest.as_ref()))
     }
 
     fn base64(bytes: &[u8]) -> String {

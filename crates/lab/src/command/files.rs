@@ -40,9 +40,6 @@ impl<'a> Files<'a> {
             let why = "--down, --clocks, --fold, --from, --to and --records say how to draw";
             return Err(Failure::Usage(format!("{why}: name a file with --diagram ({DRAWN})")));
         }
-        if view.clocks.is_some() && files.iter().any(|(_, format)| *format == Format::Text) {
-            return Err(Failure::Usage("--clocks is for .svg, .png and .html: there is no room in text".into()));
-        }
         if let Part::Times { from: Some(from), to: Some(to) } = view.part
             && from > to
         {
@@ -148,7 +145,7 @@ pub fn draw(
 ) -> Result<(), Failure> {
     let content = picture.render(format, view).map_err(|error| match error {
         RenderError::Empty { .. } => Failure::Usage(error.to_string()),
-        RenderError::NoClocks | RenderError::TooLarge(_) => Failure::Failed(format!("{}: {error}", path.display())),
+        RenderError::TooLarge(_) => Failure::Failed(format!("{}: {error}", path.display())),
     })?;
     if is_standard_output(path) {
         return Ok(terminal.print(&String::from_utf8_lossy(&content))?);

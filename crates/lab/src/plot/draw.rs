@@ -9,6 +9,7 @@ use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontStyle, IntoFont, ShapeStyle, TextStyle};
 
 use super::axis::{Ruler, named};
+use super::ends::{self, Area, End};
 use super::look::{Role, Shape, finish, shape};
 use super::{Figure, Point, Series};
 
@@ -20,12 +21,14 @@ const LEGEND: u32 = 278;
 const LINE: i32 = 17;
 /// Half the size of a point.
 const HALF: i32 = 46;
+/// How far one reaches from its middle in pixels, with its outline.
+const REACH: i32 = 6;
 /// Points that coincide are so far apart.
 const APART: i32 = 100;
 
 type Canvas<'a> = DrawingArea<SVGBackend<'a>, Shift>;
 /// A place on the canvas.
-type Place = (i32, i32);
+pub(super) type Place = (i32, i32);
 
 pub(super) fn draw(figure: &Figure) -> String {
     let mut svg = String::new();
@@ -99,7 +102,9 @@ impl Painter<'_> {
         let (left, _) = self.canvas.split_horizontally((WIDTH - legend) * FINE);
         let below = 20 + 17 * figure.notes.len() as u32;
         let mut builder = ChartBuilder::on(&left);
-        builder.margin_top(58 * FINE).margin_right(14 * FINE).margin_left(14 * FINE).margin_bottom(below * FINE);
+        // Names at the ends of lines have room beside the chart.
+        let beside = if alike(figure).next().is_some() { 44 } else { 14 };
+        builder.margin_top(58 * FINE).margin_right(beside * FINE).margin_left(14 * FINE).margin_bottom(below * FINE);
         builder.x_label_area_size(52 * FINE).y_label_area_size(64 * FINE);
         let mut chart = builder.build_cartesian_2d(x.clone(), y.clone()).expect(CANNOT_FAIL);
         let (ink, dim) = (Role::Ink.colour(), Role::Dim.colour());
@@ -154,35 +159,35 @@ impl Painter<'_> {
                 }
             }
         }
-        for (place, index) in side_by_side(taken) {
-            self.point(place, figure.series[index].look);
+        let points = side_by_side(taken);
+        for (place, index) in &points {
+            self.point(*place, figure.series[*index].look);
         }
-        self.sources(figure, x, y, place);
+        self.sources(figure, x, y, place, &points);
     }
 
-    /// Who published which line, at the line's end, where several of one series look alike.
-    fn sources(&self, figure: &Figure, x: &Ruler, y: &Ruler, place: &dyn Fn(f64, f64) -> Place) {
-        let fine = FINE as i32;
+    /// Who published which line, at the line's end, where several of one series look alike; beside these points.
+    fn sources(
+        &self,
+        figure: &Figure,
+        x: &Ruler,
+        y: &Ruler,
+        place: &dyn Fn(f64, f64) -> Place,
+        points: &[(Place, usize)],
+    ) {
+        let pixels = |(x, y): Place| (x / FINE as i32, y / FINE as i32);
         let mut ends = Vec::new();
-        for series in figure.series.iter().filter(|series| series.curves.len() > 1) {
+        for series in alike(figure) {
             for curve in &series.curves {
                 let last = curve.points.iter().rfind(|point| x.holds(point.0) && y.holds(point.1));
-                let (Some(&(last_x, last_y)), Some(source)) = (last, source(&curve.formula)) else { continue };
-                let (end_x, end_y) = place(last_x, last_y);
-                // Beside the points that may be there, and before the legend.
-                let most = (WIDTH - LEGEND) as i32 - 6 * source.chars().count() as i32;
-                ends.push((end_y / fine + 4, (end_x / fine + 17).min(most), source, series.look));
+                let (Some(&(last_x, last_y)), Some(name)) = (last, ends::name(&curve.formula)) else { continue };
+                let (x, y) = pixels(place(last_x, last_y));
+                ends.push(End { y, x, name, look: series.look });
             }
         }
-        // From above, so that those that make room for others stay in the order of their lines.
-        ends.sort_unstable();
-        let mut taken: Vec<Place> = Vec::new();
-        for (mut below, left, source, look) in ends {
-            while taken.iter().any(|other| (other.1 - below).abs() < 11 && (other.0 - left).abs() < 60) {
-                below += 2;
-            }
-            taken.push((left, below));
-            self.text(source, (left, below), 11, Role::Point(look), FontStyle::Normal);
+        let points: Vec<Area> = points.iter().map(|(place, _)| Area::around(pixels(*place), REACH)).collect();
+        for (place, end) in ends::placed(ends, &points, (WIDTH - LEGEND) as i32) {
+            self.text(&end.name, place, 11, Role::Point(end.look), FontStyle::Normal);
         }
     }
 
@@ -276,10 +281,9 @@ fn formulas(series: &Series) -> Vec<&str> {
     lines.collect()
 }
 
-/// Who published a formula, as it says at its end.
-fn source(formula: &str) -> Option<&str> {
-    let (_, source) = formula.rsplit_once(" (")?;
-    source.strip_suffix(')')
+/// The series that have several lines, which look alike.
+fn alike(figure: &Figure) -> impl Iterator<Item = &Series> {
+    figure.series.iter().filter(|series| series.curves.len() > 1)
 }
 
 /// A font of this size in pixels. `plotters` divides by this number.
@@ -371,13 +375,16 @@ mod tests {
             figure.series[0].curves = formulas.iter().enumerate().map(curve).collect();
             let svg = figure.svg();
             let document = roxmltree::Document::parse(&svg).unwrap();
-            let is_end = |text: &&str| formulas.iter().any(|formula| source(formula) == Some(text));
+            let names: Vec<_> = formulas.iter().filter_map(|formula| ends::name(formula)).collect();
+            let is_end = |text: &&str| names.iter().any(|name| name == text);
             let texts = document.descendants().filter(roxmltree::Node::is_text).filter_map(|node| node.text());
             let ends: Vec<_> = texts.map(str::trim).filter(is_end).map(str::to_string).collect();
             ends
         };
         assert_eq!(ends(&["N (A)", "2N (B, E)"]), ["B, E", "A"], "from above, as the lines are");
         assert_eq!(ends(&["N (A)"]), [""; 0], "one line needs no name");
+        assert_eq!(ends(&["N (B, but not always)", "2N (A)"]), ["A", "B"], "the rest is in the legend");
+        assert_eq!(ends(&["N (A)", "2N (Somebody whose name is too long)"]), ["A"], "there is no room for it");
     }
 
     /// `UPDATE=1` writes the drawing anew; look at it.

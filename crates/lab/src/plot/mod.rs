@@ -13,6 +13,7 @@
 
 mod axis;
 mod draw;
+mod ends;
 mod look;
 
 pub mod chance;

@@ -7,20 +7,18 @@
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use base64::Engine;
-use base64::engine::general_purpose::STANDARD;
 use quorate_core::id::Id;
 use quorate_core::trace::{Opinion, What};
 use quorate_web::LOOK;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
-use sha2::{Digest, Sha256};
 
 use super::layout::{Layout, Phase};
 use super::svg::{Drawn, Places, class, escape, style_sheet};
 use super::view::View;
 use super::words::visible;
 use crate::conversation::sentence;
+use crate::markup::hash;
 
 const PAGE: &str = include_str!("page.html");
 /// The style of a run that can be stepped through.
@@ -89,11 +87,6 @@ pub(super) fn data(layout: &Layout<'_>, places: &Places, view: &View) -> String 
     let value = run(layout, places, view).to_string();
     // Within JSON these occur in strings alone, and there they may be written like this.
     value.replace('<', "\\u003c").replace('>', "\\u003e").replace('&', "\\u0026")
-}
-
-/// The hash of an element's text, as a policy names it.
-fn hash(text: &str) -> String {
-    format!("sha256-{}", STANDARD.encode(Sha256::digest(text)))
 }
 
 /// Puts each part into its place, once through the page: what a part contains is not looked at.

@@ -1,8 +1,10 @@
 //! A diagram in characters: processes side by side, time running down.
 //!
 //! A message that arrives before anything else happens is one arrow on one row. Otherwise it leaves on one row and
-//! arrives on a later one, and a number in brackets connects the two.
+//! arrives on a later one, and a number in brackets connects the two. What a logical clock shows is written once a step:
+//! right of its process's line, on the same row if there is room, else below it.
 
+mod clock;
 mod row;
 
 use std::collections::BTreeSet;
@@ -10,9 +12,10 @@ use std::fmt::Write;
 
 use quorate_core::trace::What;
 
+use self::clock::{Readings, write_beside};
 use self::row::{Item, Part, Row, is_long, receiver};
 use super::layout::{Event, Fate, Flag, Layout, Message, Phase};
-use super::view::Unit;
+use super::view::{Unit, View};
 use super::words::{brief, line, shown, visible};
 use crate::conversation::sentence;
 
@@ -22,15 +25,17 @@ const MARGIN: usize = 30;
 /// No chart is wider than this, whatever the terminal.
 const WIDEST: usize = 400;
 
-pub(super) fn draw(layout: &Layout<'_>, unit: Unit, title: &str, columns: usize) -> String {
-    let chart = Chart::new(layout, unit, columns.min(WIDEST));
+/// Draws a layout. `clocks` has what to write at each event, if anything.
+pub(super) fn draw(layout: &Layout<'_>, view: &View, clocks: Option<&[String]>, title: &str, columns: usize) -> String {
+    let clocks = view.clocks.zip(clocks).map(|(kind, readings)| Readings::new(kind, readings));
+    let chart = Chart::new(layout, view.unit, clocks, columns.min(WIDEST));
     let mut text = String::new();
     if !title.is_empty() {
         text += &line(title);
         text += "\n\n";
     }
     let (before, after) = layout.notes();
-    let mut rows = Rows { chart: &chart, text, used: BTreeSet::new() };
+    let mut rows = Rows { chart: &chart, text, used: BTreeSet::new(), timed: BTreeSet::new() };
     rows.header();
     before.iter().for_each(|note| rows.note(note));
     rows.body();
@@ -62,10 +67,12 @@ struct Chart<'a> {
     tags: Vec<Option<usize>>,
     /// For each event, whether the next event is all that becomes of the message that it sends.
     at_once: Vec<bool>,
+    /// What clocks show, if that is asked for.
+    clocks: Option<Readings>,
 }
 
 impl<'a> Chart<'a> {
-    fn new(layout: &'a Layout<'a>, unit: Unit, columns: usize) -> Chart<'a> {
+    fn new(layout: &'a Layout<'a>, unit: Unit, clocks: Option<Readings>, columns: usize) -> Chart<'a> {
         let at_once: Vec<bool> =
             layout.events.iter().enumerate().map(|(index, event)| arrives_at_once(layout, index, event)).collect();
         let mut next = 0;
@@ -78,7 +85,7 @@ impl<'a> Chart<'a> {
             Some(next)
         });
         let tags = tags.collect();
-        let mut chart = Chart { layout, unit, form: Form::List, columns, times: 3, tags, at_once };
+        let mut chart = Chart { layout, unit, form: Form::List, columns, times: 3, tags, at_once, clocks };
         let begins = layout.events.iter().map(|event| event.moment);
         let ends =
             layout.events.iter().skip(1).map(|event| event.moment).chain([layout.moments.len().saturating_sub(1)]);
@@ -98,13 +105,16 @@ impl<'a> Chart<'a> {
         let labels = self.layout.events.iter().filter_map(|event| Some((event, event.message?)));
         let arrow = labels.map(|(event, message)| self.label(event, message).len() + self.tag(message).len() + 5);
         let words = self.layout.events.iter().filter(|event| !is_long(event)).filter_map(|event| brief(event.record));
-        let needed = arrow.chain(words.map(|words| words.chars().count() + 3)).max().unwrap_or(0);
+        let clock = self.clocks.as_ref().map(Readings::width);
+        let needed = arrow.chain(words.map(|words| words.chars().count()).chain(clock).map(|width| width + 3));
+        let needed = needed.max().unwrap_or(0);
         let name = self.layout.lines.last().map_or(0, |last| last.number().to_string().len());
         let pitch = (room / lines).min(40);
         if pitch >= needed.max(name + 2) {
             return Form::Wide(pitch);
         }
-        let pitch = (room.saturating_sub(MARGIN) / lines).min(6);
+        let margin = MARGIN + clock.map_or(0, |width| width + 1);
+        let pitch = (room.saturating_sub(margin) / lines).min(6);
         if pitch >= (name + 1).max(3) { Form::Narrow(pitch) } else { Form::List }
     }
 
@@ -163,6 +173,8 @@ enum Sign {
     Dots,
     Cross,
     Application,
+    /// In these words.
+    Clock(&'static str),
 }
 
 /// The rows, being written.
@@ -170,6 +182,8 @@ struct Rows<'a> {
     chart: &'a Chart<'a>,
     text: String,
     used: BTreeSet<Sign>,
+    /// The steps whose clock is written.
+    timed: BTreeSet<usize>,
 }
 
 impl Rows<'_> {
@@ -212,7 +226,7 @@ impl Rows<'_> {
                 self.finish(&mut row, &phases);
                 let words = sentence(event.record.process, &event.record.what);
                 let words = words.chars().map(visible).collect::<String>();
-                let words = format!("{} {words}", event.record.process);
+                let words = format!("{} {words}{}", event.record.process, self.clock_after(index));
                 self.wrapped("!", words.split(' '), " ");
             }
             if flags.peek().is_some_and(|flag| flag.event == Some(index)) {
@@ -268,13 +282,48 @@ impl Rows<'_> {
         let time = if is_told { String::new() } else { self.chart.time(begin, end) };
         row.told = Some(end);
         let width = self.chart.times;
-        let mut line = format!("{time:>width$}  ");
-        line += &match self.chart.form {
+        let (line, below) = match self.chart.form {
             Form::Wide(pitch) => self.wide(&items, phases, pitch),
-            Form::Narrow(pitch) => self.narrow(&items, phases, pitch),
-            Form::List => items.iter().map(|item| self.spoken(item)).collect::<Vec<_>>().join(" "),
+            Form::Narrow(pitch) => (self.narrow(&items, phases, pitch), None),
+            Form::List => (items.iter().map(|item| self.spoken(item)).collect::<Vec<_>>().join(" "), None),
         };
-        self.push(&line);
+        self.push(&format!("{time:>width$}  {line}"));
+        if let Some(below) = below {
+            self.push(&format!("{:>width$}  {below}", ""));
+        }
+    }
+
+    /// What the clock shows at an event, unless its step has been told.
+    fn clock(&mut self, event: usize) -> Option<String> {
+        let clocks = self.chart.clocks.as_ref()?;
+        let reading = clocks.at(event)?;
+        if !self.timed.insert(self.chart.layout.events[event].step) {
+            return None;
+        }
+        self.used.insert(Sign::Clock(clocks.meaning));
+        Some(reading.to_string())
+    }
+
+    /// The same, as it comes after words.
+    fn clock_after(&mut self, event: usize) -> String {
+        self.clock(event).map_or(String::new(), |clock| format!(" {clock}"))
+    }
+
+    /// Writes the clocks of these items right of their lines. Those for which there is no room come on a row below.
+    fn clocks(&mut self, cells: &mut [char], items: &[Item], phases: &[Phase], pitch: usize) -> Option<String> {
+        let last = phases.len().saturating_sub(1);
+        let mut below: Option<Vec<char>> = None;
+        for event in items.iter().flat_map(Item::events) {
+            let Some(clock) = self.clock(event) else { continue };
+            let line = self.chart.layout.events[event].line;
+            // A space stays between it and the next line.
+            let end = if line == last { cells.len() } else { (line + 1) * pitch - 1 };
+            if !write_beside(cells, line * pitch, end, &clock) {
+                let below = below.get_or_insert_with(|| self.lines(phases, &[], pitch, cells.len()));
+                write_beside(below, line * pitch, end, &clock);
+            }
+        }
+        below.map(|cells| cells.into_iter().collect())
     }
 
     /// The lines of all processes, as they are on a row.
@@ -295,7 +344,8 @@ impl Rows<'_> {
         &self.chart.layout.events[item.event]
     }
 
-    fn wide(&mut self, items: &[Item], phases: &[Phase], pitch: usize) -> String {
+    /// A row with the labels on their arrows, and one below it if clocks need that.
+    fn wide(&mut self, items: &[Item], phases: &[Phase], pitch: usize) -> (String, Option<String>) {
         let room = self.chart.columns.saturating_sub(self.chart.times + 2);
         let mut cells = self.lines(phases, items, pitch, room);
         for item in items {
@@ -314,7 +364,8 @@ impl Rows<'_> {
                 }
             }
         }
-        cells.into_iter().collect()
+        let below = self.clocks(&mut cells, items, phases, pitch);
+        (cells.into_iter().collect(), below)
     }
 
     fn narrow(&mut self, items: &[Item], phases: &[Phase], pitch: usize) -> String {
@@ -332,16 +383,21 @@ impl Rows<'_> {
     fn spoken(&mut self, item: &Item) -> String {
         let event = &self.chart.layout.events[item.event];
         let words: String = sentence(event.record.process, &event.record.what).chars().map(visible).collect();
-        let tag = event.message.map_or(String::new(), |message| match item.part {
-            Some(Part::Whole) => ", and it arrives".into(),
-            Some(Part::FailsAtOnce) => ", and it is lost".into(),
-            _ => {
+        let clock = self.clock_after(item.event);
+        let process = event.record.process;
+        match (event.message, item.part) {
+            (Some(_), Some(Part::Whole)) => {
+                let then = self.clock_after(item.event + 1);
+                format!("{process} {words}{clock}, and it arrives{then}")
+            }
+            (Some(_), Some(Part::FailsAtOnce)) => format!("{process} {words}{clock}, and it is lost"),
+            (Some(message), _) => {
                 let tag = self.chart.tag(message);
                 self.used.insert(if tag == "…" { Sign::Dots } else { Sign::Tag });
-                format!(" {tag}")
+                format!("{process} {words} {tag}{clock}")
             }
-        });
-        format!("{} {words}{tag}", event.record.process)
+            (None, _) => format!("{process} {words}{clock}"),
+        }
     }
 
     fn arrow(&mut self, cells: &mut [char], item: &Item, part: Part, pitch: usize, label: Option<(&[char], &[char])>) {
@@ -408,7 +464,8 @@ impl Rows<'_> {
 
     /// What the signs mean that occur.
     fn legend(&mut self) {
-        if self.chart.form == Form::List && !self.used.contains(&Sign::Tag) {
+        let is_told = |sign: &Sign| matches!(sign, Sign::Tag | Sign::Clock(_));
+        if self.chart.form == Form::List && !self.used.iter().any(is_told) {
             return;
         }
         let meanings: Vec<String> = self.used.iter().filter_map(meaning).collect();
@@ -449,6 +506,7 @@ fn meaning(sign: &Sign) -> Option<String> {
         Sign::Dots => "… sent or arrives outside this picture",
         Sign::Cross => "✗ lost",
         Sign::Application => "┄ application's message",
+        Sign::Clock(words) => words,
     };
     Some(words.into())
 }
@@ -458,7 +516,7 @@ mod tests {
     use quorate_core::id::Id;
     use quorate_core::trace::{Label, Record};
 
-    use super::super::{Mark, Picture, View};
+    use super::super::{Clocks, Mark, Picture, View};
     use super::*;
 
     fn record(at: u64, process: u32, what: What) -> Record {
@@ -606,6 +664,82 @@ mod tests {
         assert_eq!(
             chart(4, 0, &records, vec![])[..3],
             ["  0  p1 sends word to p3 [1]", "  1  p2 sends word to p3 …", "  2  p3 gets word from p1 [1]"]
+        );
+    }
+    fn timed(columns: usize, clocks: Clocks, n: u32, records: &[Record]) -> Vec<String> {
+        let picture = Picture { n, records, title: String::new(), marks: vec![] };
+        let text = picture.text_of(columns, &View { clocks: Some(clocks), ..View::default() });
+        text.lines().map(str::to_string).collect()
+    }
+
+    fn conversation() -> [Record; 8] {
+        [
+            record(0, 2, What::Wanted),
+            sent(0, 2, 1, 1),
+            sent(0, 2, 3, 2),
+            received(1, 1, 2, 1),
+            sent(1, 1, 2, 1),
+            received(2, 3, 2, 2),
+            received(3, 2, 1, 1),
+            record(4, 2, What::Crashed),
+        ]
+    }
+
+    #[test]
+    fn a_clock_is_written_once_a_step_right_of_its_line_or_below() {
+        assert_eq!(
+            timed(90, Clocks::Vector, 3, &conversation()),
+            [
+                "  δ  p1                          p2                          p3",
+                "  0  │ [1]──────────word─────────╎ asks to enter ⟨0,1,0⟩     │",
+                "     │                           ╎─────────word──────────[2] │",
+                "  1  │◀─────────word─────────[1] ╎                           │",
+                "     │ ⟨1,1,0⟩                   ╎                           │",
+                "     │─────────word──────────[3] ╎                           │",
+                "  2  │                           ╎ [2]─────────word─────────▶│ ⟨0,1,1⟩",
+                "  3  │ [3]─────────word─────────▶╎ ⟨1,2,0⟩                   │",
+                "  4  │                           ✝ CRASHES ⟨1,3,0⟩           │",
+                "",
+                "     ╎ waits to enter   · crashed   [1] sent above, arrives below   ⟨2,1⟩ vector clock",
+            ]
+        );
+    }
+
+    #[test]
+    fn who_sends_and_who_receives_at_once_have_their_clocks() {
+        let records = [sent(0, 1, 2, 1), received(1, 2, 1, 1), sent(2, 2, 1, 1), lost(3, 2, 1, 1)];
+        assert_eq!(
+            timed(45, Clocks::Lamport, 2, &records)[1..],
+            [
+                "0-1  │───────word──────▶│ ⟨2⟩",
+                "     │ ⟨1⟩              │",
+                "2-3  │✗──────word───────│ ⟨3⟩",
+                "",
+                "     ✗ lost   ⟨7⟩ Lamport clock",
+            ]
+        );
+        assert_eq!(
+            timed(0, Clocks::Lamport, 2, &records),
+            [
+                "0-1  p1 sends word to p2 ⟨1⟩, and it arrives ⟨2⟩",
+                "2-3  p2 sends word to p1 ⟨3⟩, and it is lost",
+                "",
+                "     ⟨7⟩ Lamport clock",
+            ]
+        );
+    }
+
+    #[test]
+    fn with_less_room_clocks_come_after_the_words() {
+        assert_eq!(
+            timed(64, Clocks::Vector, 4, &conversation())[..5],
+            [
+                "  δ  p1  p2  p3  p4",
+                "  0  │   ╎   │   │   p2 asks to enter ⟨0,1,0,0⟩",
+                "     │◁──╎   │   │   p2 sends word to p1 [1]",
+                "     │   ╎──▷│   │   p2 sends word to p3 [2]",
+                "  1  │◀─ ╎   │   │   p1 gets word from p2 [1] ⟨1,1,0,0⟩",
+            ]
         );
     }
 }

@@ -43,6 +43,16 @@ pub(super) struct Item {
     pub(super) part: Option<Part>,
 }
 
+impl Item {
+    /// The events that it shows: a message that arrives, or is lost, at once is two.
+    pub(super) fn events(&self) -> Range<usize> {
+        match self.part {
+            Some(Part::Whole | Part::FailsAtOnce) => self.event..self.event + 2,
+            Some(Part::Leaves | Part::Arrives | Part::Fails) | None => self.event..self.event + 1,
+        }
+    }
+}
+
 impl Row {
     /// Whether the event can be on this row.
     pub(super) fn takes(&self, chart: &Chart<'_>, event: &Event<'_>, follows: bool) -> bool {
