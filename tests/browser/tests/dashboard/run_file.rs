@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use crate::pictures::take;
 
+const DOWN: &str = "\u{e015}";
 const END: &str = "\u{e010}";
 const HOME: &str = "\u{e011}";
 const LEFT: &str = "\u{e012}";
@@ -74,6 +75,31 @@ fn it_is_stepped_through_by_keys_and_needs_nothing_from_elsewhere() {
                    .filter((name) => !name.startsWith('data:'));";
     assert_eq!(browser.find(fetched, &[]), Value::Array(vec![]));
     assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn up_and_down_are_for_runs_that_go_downwards_and_the_help_says_so() {
+    for (more, expected, help) in [(None, 1, "if the drawing has the focus"), (Some("--down"), 2, "the same")] {
+        let command: Vec<&str> = CALM.into_iter().chain(more).collect();
+        let Some((_directory, browser)) = open(&command, "") else { return };
+        browser.press(DOWN);
+        at_step(&browser, expected);
+        browser.press("?");
+        browser.sees(".q-help", &["one step on", help]);
+        browser.click(".q-help button");
+        browser.find("document.querySelector('.q-stage').focus(); return null;", &[]);
+        browser.press(DOWN);
+        at_step(&browser, expected + 1);
+        // The slider has keys of its own, and the others are as they are elsewhere.
+        browser.find("document.querySelector('.q-bar input').focus(); return null;", &[]);
+        browser.press(RIGHT);
+        at_step(&browser, expected + 2);
+        browser.press(HOME);
+        at_step(&browser, 1);
+        browser.press(&format!("{SHIFT}{RIGHT}"));
+        browser.sees(".q-lines", &["ENTERS"]);
+        assert_eq!(browser.complaints(), [""; 0]);
+    }
 }
 
 #[test]

@@ -2,8 +2,9 @@
 //
 // mountViewer(root, run) takes an element with a `.q-stage` and, in it, a `.q-sheet` with the drawing; everything else
 // it makes itself, as text and never as markup. `run` says where things are on the drawing and what happens at each
-// step (diagram/html/mod.rs writes it). It gives { show(step), step(), destroy() }. Options: `start` is the step to begin
-// with, `shown(step)` hears of each step that is shown, and with `alone: false` neither keys nor the address are its own.
+// step (diagram/html/mod.rs writes it). It gives { show(step), step(), plays(), play(), destroy() }. Options: `start`
+// is the step to begin with, and `shown(step)` hears of each step that is shown. With `alone: false` there are others
+// on the page: the address is not its own, and keys are its own only while it has the focus.
 //
 // While one scrubs, nothing of the drawing changes: a line, a veil and a few strokes move above it.
 
@@ -17,12 +18,14 @@ const FAR = 4000;
 const KEYS = [
   ["→  ←", "one step on, one step back"],
   ["Shift →  ←", "to the next or previous entry, leader, crash or mark"],
-  ["Space", "play, pause"],
+  ["Space", "play, pause; on a button, press it"],
   ["Home  End", "the beginning, the end"],
   ["+  −  0", "larger, smaller, as it was"],
   ["click", "on a message or an event: go there"],
   ["?", "this help"],
 ];
+const EVERYWHERE = "Keys are for the run, but not while a field or a text has the focus.";
+const WITHIN = "Keys are for the run that has the focus: click on its drawing, or go there with Tab.";
 
 export function mountViewer(root, run, options = {}) {
   const viewer = new Viewer(root, run, options);
@@ -145,8 +148,11 @@ class Viewer {
   makeHelp() {
     this.help = make("dialog", "q-help", this.root);
     this.help.setAttribute("aria-label", "Keys");
+    make("p", "q-note", this.help, this.alone ? EVERYWHERE : WITHIN);
     const list = make("dl", "", this.help);
-    for (const [key, meaning] of KEYS) {
+    const upright = ["↓  ↑", this.run.down ? "the same" : "the same, if the drawing has the focus"];
+    const [along, ...others] = KEYS;
+    for (const [key, meaning] of [along, upright, ...others]) {
       make("dt", "", list, key);
       make("dd", "", list, meaning);
     }
@@ -159,8 +165,9 @@ class Viewer {
     this.sheet.addEventListener("click", (event) => this.click(event), { signal });
     this.stage.addEventListener("scroll", () => this.scrolled(), { signal, passive: true });
     addEventListener("resize", () => this.move(), { signal });
+    // Of several runs on a page, the one that has the focus has the keys.
+    (this.alone ? document : this.root).addEventListener("keydown", (event) => this.key(event), { signal });
     if (!this.alone) return;
-    document.addEventListener("keydown", (event) => this.key(event), { signal });
     addEventListener("hashchange", () => {
       const wanted = /^#step=(\d+)$/.exec(location.hash);
       if (wanted) this.show(Number(wanted[1]) - 1);
@@ -170,10 +177,7 @@ class Viewer {
   // What one does.
 
   key(event) {
-    if (event.ctrlKey || event.metaKey || event.altKey || this.help.open) return;
-    if (event.target.closest?.("input, select, textarea, [contenteditable]")) return;
-    const onButton = event.target.closest?.("button, a, summary");
-    if (onButton && (event.key === " " || event.key === "Enter")) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || this.help.open || !this.hears(event)) return;
     const forward = event.key === "ArrowRight" || event.key === "ArrowDown";
     switch (event.key) {
       case "ArrowRight": case "ArrowLeft": case "ArrowDown": case "ArrowUp":
@@ -189,6 +193,20 @@ class Viewer {
       default: return;
     }
     event.preventDefault();
+  }
+
+  // Whether a key is meant for this run, and not for what has the focus.
+  hears({ target, key }) {
+    if (target === this.stage) return true;
+    const isUpright = key === "ArrowDown" || key === "ArrowUp";
+    // On a slider, up is on: it knows these itself.
+    if (target === this.slider) return !isUpright;
+    if (target.closest("input, select, textarea, [contenteditable]")) return false;
+    if (target.closest("button, a, summary") && (key === " " || key === "Enter")) return false;
+    const other = target.closest(".q-viewer, [tabindex='0']");
+    if ((other && other !== this.root) || isScroller(target)) return false;
+    // The page itself is scrolled by these, unless the run goes that way.
+    return !isUpright || this.run.down;
   }
 
   click(event) {
@@ -266,8 +284,11 @@ class Viewer {
     const at = unit === "step" ? `step ${steps[this.now][2]}` : `${steps[this.now][2]} ${unit}`;
     this.slider.setAttribute("aria-valuetext", `${this.now + 1} of ${last + 1}, at ${at}`);
     this.time.textContent = `${this.now + 1}/${last + 1} · ${at}`;
+    const held = document.activeElement;
     this.back.disabled = this.first.disabled = this.now === 0;
     this.on.disabled = this.last.disabled = this.now === last;
+    // A button that cannot be pressed any more would lose the focus to nobody.
+    if (held?.disabled && this.bar.contains(held)) this.playing.focus();
     this.showWords();
     this.showStates();
     this.move();
@@ -382,6 +403,11 @@ function makeQuick(drawing) {
     const [x, y, toX, toY] = arrow.getAttribute("d").match(/[\d.]+/g);
     if (Math.hypot(toX - x, toY - y) > FAR) arrow.style.strokeDasharray = "none";
   }
+}
+
+// Whether an element has what it shows scrolled by keys: browsers give such a one the focus even if nobody asks for it.
+function isScroller(element) {
+  return element !== document.body && /auto|scroll/.test(getComputedStyle(element).overflow);
 }
 
 function make(tag, classes, parent, text) {

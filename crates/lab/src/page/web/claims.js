@@ -8,7 +8,8 @@ const VERDICTS = { holds: "holds", conditional: "holds only if …", refuted: "r
 const SEVERAL = { holds: "hold", conditional: "hold only if …", refuted: "refuted", definition: "definitions",
   "not-yet": "not yet judged" };
 const rulings = new Map();
-let opened, judging;
+const views = new Map();
+let judging;
 
 async function begin() {
   const { sections, documents } = await ask("/api/claims");
@@ -39,10 +40,9 @@ function row({ id, statement, documents, verdict, words }) {
       el("span", { class: "verdict", title: words }, verdict && verdictBadge(verdict, VERDICTS[verdict]))),
     el("div", { class: "evidence" }));
   details.addEventListener("toggle", () => {
-    if (details.open) {
-      history.replaceState(null, "", `#${id}`);
-      open(details);
-    }
+    if (!details.open) return close(details);
+    history.replaceState(null, "", `#${id}`);
+    open(details);
   });
   return details;
 }
@@ -78,7 +78,8 @@ async function judge(details, signal) {
 
 async function open(details) {
   const ruling = await judge(details);
-  if (!ruling || !details.open) return;
+  // Who closes it and opens it again while it is judged comes here twice, and finds it there.
+  if (!ruling || !details.open || details.querySelector(".evidence").hasChildNodes()) return;
   const place = details.querySelector(".evidence");
   const { exhibit } = ruling;
   const stage = el("div", { class: "panel view" });
@@ -87,10 +88,16 @@ async function open(details) {
   place.replaceChildren(el("p", {}, el("strong", {}, ruling.words)),
     el("ul", {}, ruling.evidence.map((sentence) => el("li", {}, sentence))), commands, stage);
   if (!exhibit) return;
-  // One run at a time has the keys.
-  opened?.destroy();
+  // Each open claim has a run of its own, and the keys go to the one that has the focus.
   const title = `${exhibit.algorithm}, ${exhibit.n} processes: ${exhibit.why}`;
-  opened = showPicture(stage, title, exhibit.picture, { alone: false });
+  views.set(details.id, showPicture(stage, title, exhibit.picture, { alone: false }));
+}
+
+// What nobody sees does not play on.
+function close(details) {
+  views.get(details.id)?.destroy();
+  views.delete(details.id);
+  details.querySelector(".evidence").replaceChildren();
 }
 
 async function judgeAll() {

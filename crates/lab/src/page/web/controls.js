@@ -44,7 +44,9 @@ export function makeControls(form, catalogue, fields, state, changed) {
 
   const folded = form.closest("details");
   const fold = () => {
+    const hadFocus = form.contains(document.activeElement);
     folded.open = !NARROW.matches;
+    if (hadFocus && NARROW.matches) folded.querySelector("summary").focus({ preventScroll: true });
   };
   NARROW.addEventListener("change", fold);
 
@@ -76,8 +78,12 @@ export function makeControls(form, catalogue, fields, state, changed) {
   // What means nothing here is not seen, and not said either.
   const adapt = () => {
     for (const [name, , , , , where] of fields) {
-      inputs.get(name).closest(".field").hidden = !suits(where, chosen(), inputs.get("recovery")?.checked);
+      inputs.get(name).closest(".field").hidden = !suits(where, chosen(), isRecovering());
     }
+  };
+  const isRecovering = () => {
+    const recovery = inputs.get("recovery");
+    return Boolean(recovery?.checked) && !recovery.closest(".field").hidden;
   };
 
   const given = (parameters) => new Map(parameters.getAll("option").map((pair) => {
@@ -127,8 +133,12 @@ export function makeControls(form, catalogue, fields, state, changed) {
   write(state);
   // The words of an address that have a field here; and those that mean nothing to another algorithm.
   const has = (name) => inputs.has(name);
-  const strange = (entry, hasRecovery) =>
-    fields.filter(([, , , , , where]) => !suits(where, entry, hasRecovery)).map(([name]) => name);
+  const strange = (entry, hasRecovery) => {
+    // What is about recovery goes with it.
+    const [, , , , , whose] = fields.find(([name]) => name === "recovery") ?? [];
+    const recovers = hasRecovery && suits(whose, entry);
+    return fields.filter(([, , , , , where]) => !suits(where, entry, recovers)).map(([name]) => name);
+  };
   return { read, write, fold, has, strange, entry: chosen };
 }
 

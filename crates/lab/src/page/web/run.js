@@ -1,10 +1,10 @@
 // One run, or two side by side: made by the laboratory from what the address says, looked at, and interfered with.
-import { by, el, head, visible } from "/web/elements.js";
+import { by, el, head, show as become, visible } from "/web/elements.js";
 import {
   ask, brokenAssumption, complain, follow, number, showCommands, showPicture, stepAt, table, verdictRow,
 } from "/lab/parts.js";
 import { makeControls } from "/lab/controls.js";
-import { showVariables } from "/lab/variables.js";
+import { hideVariables, showVariables } from "/lab/variables.js";
 
 const DELAYS = ["constant:1", "uniform:0.5..1.5", "exponential:1", "per-link:0.5..2"];
 const WORKLOADS = ["contended", "alone", "poisson:0.1", "causal"];
@@ -14,7 +14,9 @@ const OF_THE_PAGE = ["algorithm", "option"];
 const ELECTIONS = [["", "ring"], ["chang-roberts", "chang-roberts"], ["bully", "bully"]];
 const INTERVENTIONS = ["crash", "restart", "pause", "partition"];
 
-let state = new URLSearchParams(location.search);
+// What the address says, and of what the run on screen was made: they differ while another is on its way.
+let address = new URLSearchParams(location.search);
+let state = address;
 let views = [];
 let controls, catalogue, running, looking, glance;
 
@@ -25,7 +27,7 @@ const fields = () => [
   ["starter", "who starts", "text", { usual: "the smallest", values: ["1,2", "3@5"] }, false, ELECTION],
   ["delay", "delay of messages", "text", DELAYS],
   ["loss", "loss", "number", { min: 0, max: 1, step: "any", placeholder: 0 }],
-  ["recovery", "recovery", "tick", "from crashes"],
+  ["recovery", "recovery", "tick", "from crashes", false, MUTEX],
   ["seed", "seed", "number", { min: 0, placeholder: 1 }],
   ["beside", "beside it", "choice", [["", "nothing"], ...catalogue.algorithms.map(({ name }) => [name, name])]],
   ["order", "order", "choice", [["", "as needed"], ["fifo", "fifo"], ["any", "any"]], true],
@@ -59,32 +61,42 @@ async function begin() {
   if (wanted && wanted !== controls.entry().name) throw new Error(`There is no algorithm ${wanted}.`);
   addEventListener("popstate", () => {
     const next = new URLSearchParams(location.search);
-    if (String(next) === String(state)) return;
-    state = next;
-    controls.write(state);
-    run(state);
+    if (String(next) === String(address)) return;
+    address = next;
+    controls.write(next);
+    run(next);
   });
   await run(state);
 }
 
-// Another run, looked at from this time on. It has an address of its own, unless it is refused: what cannot be done is
-// said, and not kept.
-const go = (next, time) => run(next, time, true);
+// The algorithm of a run: where none is named, the first.
+const algorithmOf = (words) => words.get("algorithm") ?? catalogue.algorithms[0].name;
+
+// Another run, looked at from this time on. It has an address of its own, which names its algorithm, unless it is
+// refused: what cannot be done is said, and not kept.
+function go(next, time) {
+  next.set("algorithm", algorithmOf(next));
+  return run(next, time, true);
+}
 
 async function run(next, time, isNew) {
   running?.abort();
   running = new AbortController();
   by("result").setAttribute("aria-busy", "true");
   try {
-    const names = [controls.entry().name, next.get("beside")].filter(Boolean);
+    const names = [algorithmOf(next), next.get("beside")].filter(Boolean);
     const made = await Promise.all(names.map((name) => follow("/api/run", asked(next, name), running.signal, tell)));
-    if (isNew) history.pushState(null, "", `?${next}`);
+    if (isNew) {
+      history.pushState(null, "", `?${next}`);
+      address = next;
+    }
     state = next;
     complain(null);
-    show(made, names, time);
+    keepFocus(by("views"), () => show(made, names, time));
   } catch (error) {
     if (error.name === "AbortError") return;
     complain(error);
+    if (!isNew) clear(next);
   }
   sayGiven();
   by("going").hidden = true;
@@ -95,10 +107,22 @@ async function run(next, time, isNew) {
 function asked(next, name) {
   const words = new URLSearchParams(next);
   words.set("algorithm", name);
-  if (name === controls.entry().name) return words;
+  if (name === algorithmOf(next)) return words;
   const entry = catalogue.algorithms.find((one) => one.name === name);
   if (entry) ["option", ...controls.strange(entry, next.has("recovery"))].forEach((other) => words.delete(other));
   return words;
+}
+
+// An address that is refused has no run, and what it says is what can be mended.
+function clear(refused) {
+  const hadFocus = by("result").contains(document.activeElement);
+  state = refused;
+  views.forEach((view) => view.destroy());
+  views = [];
+  for (const id of ["views", "doing", "findings", "command"]) by(id).replaceChildren();
+  by("interfere").hidden = true;
+  hideVariables(by("variables"));
+  if (hadFocus) by("result").focus({ preventScroll: true });
 }
 
 // Whatever the address says and no field shows can be taken back.
@@ -107,10 +131,29 @@ function sayGiven() {
   const undo = (name, value) => el("button", {
     type: "button", "aria-label": `Undo ${name} ${value}`, onclick: () => withFaults({ [name]: without(name, value) }),
   }, "✕");
-  const chips = names.flatMap((name) => list(name).map((value) =>
-    el("li", { class: INTERVENTIONS.includes(name) ? "fault" : "" }, visible(`${name} ${value}`), undo(name, value))));
-  by("faults").replaceChildren(...chips);
+  const chip = (name, value) => el("li", {
+    class: INTERVENTIONS.includes(name) ? "fault" : "", "data-key": `${name} ${value}`,
+  }, visible(`${name} ${value}`), undo(name, value));
+  const chips = names.flatMap((name) => list(name).map((value) => chip(name, value)));
+  // Whoever takes one back goes on with the next.
+  const buttons = () => [...by("faults").querySelectorAll("button")];
+  const index = buttons().indexOf(document.activeElement);
+  become(by("faults"), chips);
   by("faults").hidden = chips.length === 0;
+  if (index < 0 || by("faults").contains(document.activeElement)) return;
+  (buttons()[index] ?? buttons().at(-1) ?? by("result")).focus({ preventScroll: true });
+}
+
+// Who has the focus on something of a picture has it on the same of the next one, or else on the drawing.
+function keepFocus(place, change) {
+  const held = document.activeElement;
+  const index = [...place.children].findIndex((side) => side.contains(held));
+  change();
+  if (held.isConnected) return;
+  const name = (element) => element.getAttribute("aria-label") ?? element.textContent;
+  const side = place.children[index] ?? place.firstElementChild;
+  const same = [...side.querySelectorAll("button:enabled, input, select")].find((other) => name(other) === name(held));
+  (same ?? side.querySelector(".q-stage")).focus({ preventScroll: true });
 }
 
 // A long run says how far it is; a short one is there before that.
@@ -140,7 +183,8 @@ function show(made, names, time) {
   });
   // What happens in one run is told beside it; of two, below each.
   by("doing").replaceChildren(...(isAlone ? [views[0].root.querySelector(".q-panels")] : []));
-  makeInterference(made[0].report.n);
+  makeInterference();
+  offer(made[0].report.n);
   shown(views[0].step());
   if (plays) views[0].play();
   const told = made.map((one, index) => findings(one, isAlone ? "" : names[index]));
@@ -190,12 +234,11 @@ function stepBeside({ run }, step, other) {
 
 // What one does to the run.
 
-function makeInterference(n) {
-  const before = by("who")?.value;
-  const who = el("select", { id: "who", "aria-label": "Process" },
-    [...Array(n).keys()].map((index) => el("option", { value: index + 1 }, `p${index + 1}`)));
-  if (before && Number(before) <= n) who.value = before;
-  const lasts = el("input", { id: "lasts", type: "number", min: 0.001, step: "any", value: by("lasts")?.value ?? 20,
+// Made once, and the same for every run: so whoever has the focus there keeps it.
+function makeInterference() {
+  if (by("who")) return;
+  const who = el("select", { id: "who", "aria-label": "Process", onchange: markChosen });
+  const lasts = el("input", { id: "lasts", type: "number", min: 0.001, step: "any", value: 20,
     "aria-label": "For how long, in δ" });
   const button = (name, words, title) =>
     el("button", { type: "button", id: `do-${name}`, title, onclick: () => interfere(name) }, words);
@@ -208,18 +251,32 @@ function makeInterference(n) {
       button("resume", "Resume", "Its pause ends here"),
       button("partition", "Cut off", "The network is cut between it and the others for a while"),
       button("heal", "Heal", "The network is whole again"))));
-  by("interfere").hidden = false;
-  const told = by("doing").childElementCount > 0 ? by("doing") : views[0].root;
-  const cards = [...told.querySelectorAll(".q-card")];
-  const mark = () => cards.forEach((card, index) =>
-    card.classList.toggle("chosen", views[0].picture.run.lines[index][0] === `p${who.value}`));
-  cards.forEach((card, index) => card.addEventListener("click", () => {
-    who.value = views[0].picture.run.lines[index][0].slice(1);
-    mark();
-  }));
-  who.addEventListener("change", mark);
-  mark();
 }
+
+// The processes of the run on screen, to choose from; each card is a way to do so.
+function offer(n) {
+  const who = by("who");
+  const before = Number(who.value);
+  become(who, [...Array(n).keys()].map((index) => el("option", { value: index + 1 }, `p${index + 1}`)));
+  who.value = 1 <= before && before <= n ? before : 1;
+  by("interfere").hidden = false;
+  cards().forEach((card, index) => card.addEventListener("click", () => {
+    who.value = processOf(index);
+    markChosen();
+  }));
+  markChosen();
+}
+
+function markChosen() {
+  cards().forEach((card, index) => card.classList.toggle("chosen", processOf(index) === by("who").value));
+}
+
+function cards() {
+  const told = by("doing").childElementCount > 0 ? by("doing") : views[0].root;
+  return [...told.querySelectorAll(".q-card")];
+}
+
+const processOf = (line) => views[0].picture.run.lines[line][0].slice(1);
 
 // Some names take several values in one word, and a cut has commas of its own.
 function list(name) {
@@ -229,8 +286,9 @@ function list(name) {
 
 const without = (name, value) => list(name).filter((other) => other !== value);
 
+// What is done is done to the run on screen, whatever the fields say by now.
 function withFaults(changes, time) {
-  const next = controls.read(state);
+  const next = new URLSearchParams(state);
   for (const [name, values] of Object.entries(changes)) {
     next.delete(name);
     values.forEach((value) => next.append(name, value));
@@ -283,21 +341,23 @@ function look(step) {
   glance?.abort();
   glance = new AbortController();
   const { signal } = glance;
+  by("variables").setAttribute("aria-busy", "true");
   looking = setTimeout(async () => {
     const view = views[0];
     const line = view?.picture.run.steps[step]?.[1];
-    if (line === undefined) return;
-    const asked = new URLSearchParams(state);
-    asked.set("algorithm", controls.entry().name);
-    asked.set("record", view.picture.records[step]);
-    asked.set("process", view.picture.run.lines[line][0].slice(1));
+    if (line === undefined) return hideVariables(by("variables"));
+    const words = asked(state, algorithmOf(state));
+    words.set("record", view.picture.records[step]);
+    words.set("process", processOf(line));
     try {
-      const variables = await ask("/api/state", asked, signal);
-      if (view === views[0] && view.step() === step) showVariables(by("variables"), variables);
+      const variables = await ask("/api/state", words, signal);
+      if (view !== views[0] || view.step() !== step) return;
+      showVariables(by("variables"), variables);
+      by("variables").setAttribute("aria-busy", "false");
     } catch (error) {
       if (error.name === "AbortError") return;
       // The run itself says what is wrong; this is beside it.
-      by("variables").hidden = true;
+      hideVariables(by("variables"));
     }
   }, 250);
 }

@@ -1,25 +1,38 @@
 // The variables of a process before and after a step: what has changed, and where it is; on demand, everything.
-import { el, head } from "/web/elements.js";
+import { by, el, head, show } from "/web/elements.js";
 
 let isWhole = false;
+let latest;
 
-/** Shows both in this place. */
-export function showVariables(place, { process, before, after }) {
+/** Shows both in this place, where the focus and what one has scrolled to stay as they are. */
+export function showVariables(place, variables) {
+  latest = variables;
+  const { process, before, after } = variables;
   const [mine, other] = [lines(before, after), lines(after, before)];
   const hasChanged = [...mine, ...other].some((line) => line.isNew);
   const isFolded = !isWhole && [...mine, ...other].some((line) => !line.isShown);
   const again = () => {
     isWhole = !isWhole;
-    showVariables(place, { process, before, after });
+    showVariables(place, latest);
   };
   const words = isWhole ? "Only what changes" : "Show all";
   const canFold = isWhole || isFolded;
   const note = hasChanged ? "before and after this step" : "which this step leaves as they are";
-  place.replaceChildren(
+  const hadFocus = place.contains(document.activeElement);
+  show(place,
     head(`The variables of ${process}`, note,
       canFold && el("button", { type: "button", class: "quiet", id: "whole", onclick: again }, words)),
     el("div", { class: "pair" }, shown(before, mine), hasChanged || isWhole ? shown(after, other) : ""));
   place.hidden = false;
+  // What had the focus may have nothing to say of this step.
+  if (hadFocus && !place.contains(document.activeElement)) place.querySelector("pre").focus({ preventScroll: true });
+}
+
+/** Shows none; who was reading there goes on with the run. */
+export function hideVariables(place) {
+  const hadFocus = place.contains(document.activeElement);
+  place.hidden = true;
+  if (hadFocus) by("result").focus({ preventScroll: true });
 }
 
 const depth = (line) => line.length - line.trimStart().length;
@@ -56,7 +69,7 @@ function lines(text, other) {
 }
 
 function shown(text, all) {
-  if (!text) return el("pre", { class: "muted" }, "nothing: it is dead");
+  if (!text) return el("pre", { class: "muted", tabindex: 0 }, "nothing: it is dead");
   const parts = [];
   let hidden = 0;
   const gap = (indent) => {
