@@ -12,7 +12,7 @@ use quorate_net::{Config, Node};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::net::{TcpListener, TcpStream};
 
-use crate::{NODES, Plain, ROUNDS, median, micros, ratio, send_back};
+use crate::{MOST_IDLE, MOST_MESSAGES, MOST_ROUND_TRIPS, NODES, Plain, ROUNDS, median, micros, ratio, send_back};
 
 /// For so long a turn is held where all want it. So long is a turn of all five that whoever had the first one has asked
 /// again by the end of it.
@@ -111,7 +111,7 @@ fn now() -> u64 {
 }
 
 /// Measures, and prints what came of it.
-pub(crate) async fn measure(data: &Path, times: usize) {
+pub(crate) async fn measure(data: &Path, times: usize, missed: &mut Vec<String>) {
     println!("five programs");
     let mut echoes: Vec<_> = (1..NODES).map(|_| Other::run(&["echo".into()])).collect();
     let mut streams = Vec::new();
@@ -136,6 +136,7 @@ pub(crate) async fn measure(data: &Path, times: usize) {
 
     let (round_trip, entry) = crate::in_turns(&mut plain, &node, "", times).await;
     crate::print_entry(round_trip, entry);
+    check("an uncontended entry", ratio(entry, round_trip), MOST_ROUND_TRIPS, missed);
 
     for other in &mut others {
         other.tell("contend");
@@ -157,4 +158,19 @@ pub(crate) async fn measure(data: &Path, times: usize) {
         micros(hand_over),
         ratio(hand_over, round_trip / 2)
     );
+    check("from an exit to the next entry", ratio(hand_over, round_trip / 2), MOST_MESSAGES, missed);
+
+    let mut programs = vec!["self".to_string()];
+    programs.extend(others.iter().map(|other| other.child.id().to_string()));
+    let share = crate::idle(&programs, Duration::from_secs(20)).await;
+    println!("an idle group of five                   {:>9.2} % of a core", share * 100.0);
+    check("an idle group of five", share, MOST_IDLE, missed);
+}
+
+/// Says what is demanded, and notes what is not met.
+fn check(what: &str, measured: f64, most: f64, missed: &mut Vec<String>) {
+    println!("                                          demanded: {most} at most");
+    if measured > most {
+        missed.push(format!("{what}: {measured:.3}, and {most} is demanded"));
+    }
 }
