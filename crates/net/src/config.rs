@@ -162,8 +162,9 @@ impl Config {
         self
     }
 
-    /// How often a node says that it lives, and how long another may be silent before it is taken for dead. Half a
-    /// second and two seconds if nothing is said.
+    /// How often a node says that it lives, and how long another may be silent before it is taken for dead, and a delay
+    /// more. Half a second and two seconds if nothing is said. A beat is a whole number of [delays](Config::delay), and
+    /// the tolerance one of beats.
     #[must_use]
     pub fn beat(mut self, beat: Duration, tolerance: Duration) -> Config {
         self.beat = beat;

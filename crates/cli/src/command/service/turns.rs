@@ -46,11 +46,11 @@ pub(crate) struct Turns {
     #[arg(long, value_name = "YES|NO", value_parser = yes_or_no, help_heading = "Taking turns")]
     guard: Option<bool>,
 
-    /// How often a node shows that it lives [default: 500ms]
+    /// How often a node shows that it lives: a whole number of delays [default: 500ms]
     #[arg(long, value_name = "TIME", help_heading = "Taking turns")]
     beat: Option<Span>,
 
-    /// How long a node may be silent before it is taken for dead [default: 2s]
+    /// How long a node may be silent before it is taken for dead: a whole number of beats [default: 2s]
     #[arg(long, value_name = "TIME", help_heading = "Taking turns")]
     tolerance: Option<Span>,
 
