@@ -188,7 +188,8 @@ fn intrusions(records: &[Record]) -> Vec<usize> {
     intrusions
 }
 
-/// p3 enters while p2 is inside, and p4 while both are, with a smaller fence than that of p2: nothing of it looks right.
+/// p3 enters while p2 is inside, and p4 while both are, with a smaller fence than that of p2: nothing of it looks
+/// right.
 #[test]
 fn every_violation_is_marked_and_not_only_the_first() {
     let parts = vec![vec![Id::new(3)], vec![Id::new(4)]];

@@ -1,5 +1,5 @@
-//! The figures, of what was really measured: every algorithm is in them, curves go through the points where the literature
-//! is right, and what is drawn is what the tables say.
+//! The figures, of what was really measured: every algorithm is in them, curves go through the points where the
+//! literature is right, and what is drawn is what the tables say.
 #![cfg(feature = "plot")]
 
 use std::collections::BTreeSet;

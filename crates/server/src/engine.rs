@@ -43,7 +43,8 @@ pub enum Unavailable {
     /// The node stops, or its disk has failed. Nothing was done.
     #[error("this node is stopping; nothing was done: ask another one")]
     Stopping,
-    /// The node does not trust a majority of its group, or takes no part in it yet, and lets nobody in. Nothing was done.
+    /// The node does not trust a majority of its group, or takes no part in it yet, and lets nobody in. Nothing was
+    /// done.
     #[error(
         "this node does not reach a majority of the group, or does not take part in it yet, and lets nobody in: \
          `quorate status` says whom it misses; is a majority of it running?"

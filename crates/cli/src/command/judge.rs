@@ -55,7 +55,8 @@ fn clock(Correction { process, incarnation, ahead }: &Correction) -> String {
     let seconds = ahead.unsigned_abs() as f64 / 1e6;
     let side = if *ahead > 0 { "ahead" } else { "behind" };
     format!(
-        "the clock of {process} in its life {incarnation} was {seconds:.3} s {side}: it was put right by what it said and heard\n"
+        "the clock of {process} in its life {incarnation} was {seconds:.3} s {side}: it was put right by what it said \
+         and heard\n"
     )
 }
 

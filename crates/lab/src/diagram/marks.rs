@@ -71,7 +71,8 @@ impl Mark {
 }
 
 /// What must never happen, and happened in a run of which nothing is known but its records: for each property that is
-/// broken its first break, with the others, in the order of the properties. Whether somebody waits for ever, records that end somewhere do not say.
+/// broken its first break, with the others, in the order of the properties. Whether somebody waits for ever,
+/// records that end somewhere do not say.
 pub fn broken(n: u32, records: &[Record]) -> Vec<Mark> {
     let properties = demanded(n, records).into_iter().filter(|property| property.is_safety());
     let broken = properties.filter_map(|property| {
@@ -95,8 +96,8 @@ pub fn group(records: &[Record]) -> u32 {
     records.iter().map(named).max().unwrap_or(0)
 }
 
-/// The records that break a property, and how. Who watches a run stops at the first; but what the watch knows then is as
-/// true as before, so that it can go on.
+/// The records that break a property, and how. Who watches a run stops at the first; but what the watch knows then is
+/// as true as before, so that it can go on.
 fn breaks(n: u32, records: &[Record], property: Property) -> Vec<(usize, Violation)> {
     let mut monitor = Monitor::new(property, n);
     records.iter().enumerate().filter_map(|(index, record)| Some((index, monitor.observe(record)?))).collect()

@@ -15,6 +15,7 @@ mod clocks;
 pub mod html;
 mod layout;
 mod marks;
+mod phases;
 #[cfg(feature = "command")]
 mod png;
 mod shiviz;

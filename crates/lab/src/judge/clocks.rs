@@ -1,9 +1,9 @@
 //! Clocks of machines that are set differently, put right by what was said between them.
 //!
-//! Verdicts follow messages and need no clock, but delays, patience and drawings do. A message arrives after it was sent:
-//! so each one bounds how far the clock of whom it reached may be ahead of its sender's, and those that went the other
-//! way bound it from below. Clocks within these bounds may be right, and are believed. Others are set to the middle of
-//! their bounds, which is wrong by half a round trip at most.
+//! Verdicts follow messages and need no clock, but delays, patience and drawings do. A message arrives after it was
+//! sent: so each one bounds how far the clock of whom it reached may be ahead of its sender's, and those that went the
+//! other way bound it from below. Clocks within these bounds may be right, and are believed. Others are set to the
+//! middle of their bounds, which is wrong by half a round trip at most.
 
 use std::collections::{BTreeMap, HashMap};
 

@@ -1,8 +1,8 @@
 //! No page of somebody else changes anything here through the browser of whoever looks at it. Programs are not asked:
 //! only browsers say where a request comes from.
 //!
-//! And no page of somebody else becomes one of ours by its name: whose name leads to this machine for a moment is, for a
-//! browser, where the page came from. So a node that is there for this machine alone, and asks nobody who they are,
+//! And no page of somebody else becomes one of ours by its name: a name that leads to this machine for a moment is, for
+//! a browser, where the page came from. So a node that is there for this machine alone, and asks nobody who they are,
 //! answers only who calls it by an address of this machine.
 
 use std::net::IpAddr;
@@ -24,20 +24,21 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response()
 }
 
-/// For a node that only this machine reaches and that asks nobody who they are: who calls it by another name is refused.
+/// For a node that only this machine reaches and that asks nobody who they are: who calls it by another name is
+/// refused.
 pub(crate) async fn guard_name(request: Request, next: Next) -> Response {
     let authority = request.uri().authority().map(|authority| authority.as_str());
     let host = request.headers().get(header::HOST).map(|host| host.to_str().unwrap_or("?"));
     if host.or(authority).is_none_or(is_this_machine) {
         return next.run(request).await;
     }
-    let detail = "this node answers only who calls it by an address of its machine, such as 127.0.0.1 or localhost, and \
-                  nothing was done: use that, or start it with tokens (--config), so that it asks who calls";
+    let detail = "this node answers only who calls it by an address of its machine, such as 127.0.0.1 or localhost, \
+                  and nothing was done: use that, or start it with tokens (--config), so that it asks who calls";
     Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response()
 }
 
-/// Whether this may be an address of this machine, with or without a port. One in digits nobody can make lead elsewhere,
-/// and a name without a dot is of the machine, or of its network: nobody outside has such a name to give.
+/// Whether this may be an address of this machine, with or without a port. One in digits nobody can make lead
+/// elsewhere, and a name without a dot is of the machine, or of its network: nobody outside has such a name to give.
 fn is_this_machine(authority: &str) -> bool {
     let host = match authority.strip_prefix('[') {
         Some(rest) => rest.split(']').next().unwrap_or(rest),

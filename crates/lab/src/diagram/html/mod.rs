@@ -13,7 +13,8 @@ use quorate_web::LOOK;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use super::layout::{Layout, Phase};
+use super::layout::Layout;
+use super::phases::Phase;
 use super::svg::{Drawn, Places, class, escape, style_sheet};
 use super::view::View;
 use super::words::visible;

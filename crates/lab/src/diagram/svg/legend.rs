@@ -7,7 +7,7 @@ use quorate_core::trace::What;
 use super::labels::width;
 use super::style::{Head, Look, escape};
 use super::{Drawing, FEW, class};
-use crate::diagram::layout::Phase;
+use crate::diagram::phases::Phase;
 use crate::diagram::view::{Clocks, Unit};
 
 impl Drawing<'_> {

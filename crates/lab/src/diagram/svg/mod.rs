@@ -17,7 +17,8 @@ use std::fmt::Write;
 
 use self::labels::{EDGE, Labels, bold_width, width};
 use self::style::style;
-use super::layout::{Layout, Phase};
+use super::layout::Layout;
+use super::phases::Phase;
 use super::view::View;
 use super::words::visible;
 use crate::time::DELTA;

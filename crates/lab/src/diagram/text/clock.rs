@@ -2,8 +2,8 @@
 
 use super::super::view::Clocks;
 
-/// What the clock of its process shows at each event, in brackets of its own: round ones are around numbers of messages,
-/// and square ones connect the ends of an arrow.
+/// What the clock of its process shows at each event, in brackets of its own: round ones are around numbers of
+/// messages, and square ones connect the ends of an arrow.
 pub(super) struct Readings {
     texts: Vec<String>,
     /// What the legend says of them.
