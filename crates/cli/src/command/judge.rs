@@ -9,6 +9,8 @@ use quorate_lab::judge::{Correction, Finding, Judgement, judge, read};
 use super::compare::section;
 use crate::arguments::Judge;
 
+/// By so many microseconds a clock has to be wrong that it is said; all of them are in the JSON.
+const LEAST_SAID: u64 = 1000;
 /// So many resources are shown one by one; all of them are in the JSON.
 const MOST_SHOWN: usize = 20;
 
@@ -33,7 +35,7 @@ fn text(judgement: &Judgement) -> String {
     for missing in &judgement.missing {
         text.push_str(&format!("{} {missing}\n", styled(BAD, "missing:")));
     }
-    for correction in &judgement.corrections {
+    for correction in judgement.corrections.iter().filter(|one| one.ahead.unsigned_abs() >= LEAST_SAID) {
         text.push_str(&clock(correction));
     }
     if let Some((who, of)) = judgement.mistaken {

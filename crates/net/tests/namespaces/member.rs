@@ -16,7 +16,7 @@ use crate::{network, resource, wire};
 /// How often members say that they live.
 const BEAT: Duration = Duration::from_millis(200);
 /// For how long they may be silent.
-pub(crate) const TOLERANCE: Duration = Duration::from_millis(1500);
+pub(crate) const TOLERANCE: Duration = Duration::from_millis(1600);
 /// How long a message takes at most, by and large.
 const DELAY: Duration = Duration::from_millis(100);
 /// A turn lasts for less than so many milliseconds.

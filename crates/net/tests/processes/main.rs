@@ -132,7 +132,9 @@ fn clocks_hours_apart_change_nothing() {
         assert_held(&judgement, entry, 2 * askers.len() as u64);
         // What is said of time is right, too, as far as anybody has spoken with others.
         let hours = |micros: i64| (micros as f64 / 3.6e9).round() as i32;
-        let found: Vec<_> = judgement.corrections.iter().map(|one| (one.process.number(), hours(one.ahead))).collect();
+        let found = judgement.corrections.iter().map(|one| (one.process.number(), hours(one.ahead)));
+        // Those of one machine may differ by less than a message takes.
+        let found: Vec<_> = found.filter(|(_, hours)| *hours != 0).collect();
         let expected: Vec<_> = (1..).zip(AHEAD).filter(|(_, ahead)| *ahead != 0).collect();
         assert_eq!(found, expected, "{}: {:?}", entry.name, judgement.corrections);
         assert!(judgement.bill.sync_delay.max() < 60_000_000, "{}: {:?}", entry.name, judgement.bill.sync_delay);
