@@ -17,14 +17,16 @@ pub fn all_stacks() -> usize {
     ENTRIES.iter().filter(|entry| catalog::visit(entry.name, Made) == Ok(true)).count()
 }
 
+/// What a driver calls.
+type Step<P> = fn(&mut P, Event<P>, &mut Effects<P>);
+
 struct Made;
 
 impl Visitor for Made {
     type Output = bool;
 
     fn mutex<M: Mutex>(self) -> bool {
-        let step: fn(&mut Surviving<M>, Event<Surviving<M>>, &mut Effects<Surviving<M>>) = perform;
-        core::hint::black_box(step);
+        core::hint::black_box::<Step<Surviving<M>>>(perform);
         true
     }
 
