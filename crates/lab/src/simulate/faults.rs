@@ -61,7 +61,7 @@ where
         if self.world.is_alive(id) {
             return;
         }
-        self.act(id, false, |world, effects| world.start(id, effects));
+        self.act(id, None, false, |world, effects| world.start(id, effects));
         self.application.restarted(id, &mut self.wishes);
         self.grant_wishes();
         if self.plan.detector {

@@ -219,7 +219,7 @@ where
         }
         for id in Id::all(self.group.n) {
             if self.world.is_alive(id) {
-                self.act(id, false, |world, effects| world.start(id, effects));
+                self.act(id, None, false, |world, effects| world.start(id, effects));
             } else if self.plan.detector {
                 self.announce(Notice::Suspect(id), id, 0);
             }
@@ -341,21 +341,23 @@ where
     }
 
     fn step(&mut self, id: Id, event: Event<P>, leaving: bool) {
-        self.act(id, leaving, |world, effects| world.happen(id, event, effects));
+        // A message makes a process think again of its sender, and of nobody else: most steps are beats that arrive.
+        let about = if let Event::Receive { from, .. } = &event { Some(*from) } else { None };
+        self.act(id, about, leaving, |world, effects| world.happen(id, event, effects));
     }
 
-    /// Lets a process do something, and carries out what it wants done.
-    fn act(&mut self, id: Id, leaving: bool, action: impl FnOnce(&mut World<P>, &mut Effects<P>)) {
+    /// Lets a process do something, which may be about one other, and carries out what it wants done.
+    fn act(&mut self, id: Id, about: Option<Id>, leaving: bool, action: impl FnOnce(&mut World<P>, &mut Effects<P>)) {
         self.effects.reset(id);
         let before = self.world.is_alive(id);
-        let suspected = if before { self.suspected(id) } else { Vec::new() };
+        let suspected = if before { self.suspected(id, about) } else { Vec::new() };
         self.observer.look(id, self.world.process(id));
         action(&mut self.world, &mut self.effects);
         self.observer.look(id, self.world.process(id));
         if !before {
             self.record(id, What::Restarted { incarnation: self.world.incarnation(id) });
         }
-        self.record_verdicts(id, &suspected);
+        self.record_verdicts(id, about, &suspected);
         if !self.effects.is_empty() {
             let mut effects = self.effects.take();
             for effect in effects.drain(..) {
@@ -369,17 +371,22 @@ where
         self.grant_wishes();
     }
 
-    /// Whom a process that finds out about crashes itself takes for dead, where somebody sees the records.
-    fn suspected(&self, id: Id) -> Vec<Id> {
+    /// Whom a process that finds out about crashes itself takes for dead, where somebody sees the records: of all, or of
+    /// the one that something is about.
+    fn suspected(&self, id: Id, about: Option<Id>) -> Vec<Id> {
         if !self.plan.detects || !self.observer.sees_messages() {
             return Vec::new();
         }
-        Id::all(self.group.n).filter(|&of| A::suspects(self.world.process(id), of)).collect()
+        let is_suspected = |of: &Id| A::suspects(self.world.process(id), *of);
+        match about {
+            Some(of) => Vec::from_iter(Some(of).filter(is_suspected)),
+            None => Id::all(self.group.n).filter(is_suspected).collect(),
+        }
     }
 
     /// Records what a process has found out in a step: before what it does about that.
-    fn record_verdicts(&mut self, id: Id, before: &[Id]) {
-        let after = self.suspected(id);
+    fn record_verdicts(&mut self, id: Id, about: Option<Id>, before: &[Id]) {
+        let after = self.suspected(id, about);
         for &of in before.iter().filter(|of| !after.contains(of)) {
             self.record(id, What::Told { of, alive: true });
         }
