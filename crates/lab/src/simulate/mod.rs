@@ -371,8 +371,8 @@ where
         self.grant_wishes();
     }
 
-    /// Whom a process that finds out about crashes itself takes for dead, where somebody sees the records: of all, or of
-    /// the one that something is about.
+    /// Whom a process that finds out about crashes itself takes for dead, where somebody sees the records: of all, or
+    /// of the one that something is about.
     fn suspected(&self, id: Id, about: Option<Id>) -> Vec<Id> {
         if !self.plan.detects || !self.observer.sees_messages() {
             return Vec::new();
