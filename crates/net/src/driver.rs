@@ -19,7 +19,7 @@ use tracing::warn;
 
 use crate::alarm::Alarms;
 use crate::config::duration;
-use crate::link::Outbox;
+use crate::outbox::Outbox;
 use crate::rarely::Rarely;
 use crate::store::Store;
 
@@ -288,7 +288,7 @@ mod tests {
         if is_disk_full {
             store.fill_disk();
         }
-        let outboxes = BTreeMap::from([(Id::new(2), Arc::new(Outbox::default()))]);
+        let outboxes = BTreeMap::from([(Id::new(2), Arc::new(Outbox::new(Id::new(1), Id::new(2))))]);
         (Driver::new(Id::new(1), Promising, store, &outboxes, 1), scratch)
     }
 

@@ -2,8 +2,8 @@
 //!
 //! Both sides begin with a preface that never changes, so that whoever speaks another version is told apart from who
 //! speaks nonsense. The first frame says who speaks and what it takes for granted ([`Hello`]); it is answered by one
-//! that says whether it may ([`Verdict`]). After that, who has connected sends messages of its process, and questions
-//! how long the way is, which are answered on the same connection.
+//! that says whether it may ([`Verdict`]). After that, both may send messages of their processes; and who has connected
+//! asks how long the way is, which is answered on the same connection.
 
 use std::io;
 
@@ -21,7 +21,7 @@ const MAGIC: [u8; 8] = *b"quorate\0";
 /// How long the preface is.
 const PREFACE: usize = MAGIC.len() + 4;
 /// Which frames there are, and how they are written. A node talks only with nodes of the same version.
-pub(crate) const VERSION: u32 = 4;
+pub(crate) const VERSION: u32 = 5;
 /// How long the first frames may be.
 pub(crate) const LONGEST_HELLO: usize = 4096;
 /// How long frames may be: much longer than any message of an algorithm is.
@@ -59,13 +59,11 @@ pub(crate) enum Verdict {
 pub(crate) enum Frame<M> {
     /// What the process says.
     Message(M),
-    /// To be answered with the same number.
+    /// To be answered with the same number: only who has connected asks.
     Ping(u64),
+    /// The answer.
+    Pong(u64),
 }
-
-/// The answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Pong(pub(crate) u64);
 
 /// Says which protocol this is: before any frame, and before anything is known of the other.
 pub(crate) async fn write_preface(stream: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {

@@ -15,7 +15,7 @@ use quorate_core::stack::{Limits, Name, Request, Surviving};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, Pong, Verdict};
+use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, Verdict};
 use crate::incoming::Incoming;
 use crate::running::MessageOf;
 
@@ -28,10 +28,9 @@ fn algorithms() -> Vec<&'static Entry> {
 pub fn read(bytes: &[u8]) -> bool {
     let Some((&choice, bytes)) = bytes.split_first() else { return false };
     let algorithms = algorithms();
-    match usize::from(choice).checked_sub(3) {
+    match usize::from(choice).checked_sub(2) {
         None if choice == 0 => frames::<Hello>(bytes, LONGEST_HELLO),
-        None if choice == 1 => frames::<Verdict>(bytes, LONGEST_HELLO),
-        None => frames::<Pong>(bytes, LONGEST_HELLO),
+        None => frames::<Verdict>(bytes, LONGEST_HELLO),
         Some(choice) => match algorithms.get(choice) {
             Some(entry) => catalog::visit(entry.name, Reading(bytes)).unwrap_or(false),
             None => false,
@@ -53,9 +52,8 @@ pub fn seeds() -> Vec<Vec<u8>> {
         seed(0, &hello),
         seed(1, &Verdict::Welcome { incarnation: 2, instance: 7 }),
         seed(1, &Verdict::Refused { why: "it is late".into() }),
-        seed(2, &Pong(7)),
     ];
-    for (number, entry) in (3..).zip(algorithms()) {
+    for (number, entry) in (2..).zip(algorithms()) {
         seeds.extend(catalog::visit(entry.name, Saying(number)).unwrap_or_default());
     }
     seeds

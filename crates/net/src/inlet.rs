@@ -1,23 +1,25 @@
 //! What members say, as the task that owns the process hears it.
 //!
-//! It listens on all connections itself: to be woken by another task for each message would cost more than the message.
-//! So nobody is read faster than the process can hear it, and a connection that is full makes its sender wait. Each
-//! connection says for itself when it has something, so that the others are not looked at in vain.
+//! It listens itself on all connections, whoever has opened them: to be woken by another task for each message would
+//! cost more than the message. So nobody is read faster than the process can hear it, and a connection that is full
+//! makes its sender wait. Each connection says for itself when it has something, so that the others are not looked at
+//! in vain.
 
-use std::io;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
 use quorate_core::id::Id;
 use quorate_core::process::Message;
+use tokio::time::Instant;
 use tracing::{info, warn};
 
 use crate::bell::Bell;
-use crate::frame::{self, Frame, Pong};
+use crate::frame::{self, Frame};
 use crate::incoming::Incoming;
-use crate::link::Stream;
-use crate::listen::Speaker;
+use crate::outbox::{Opened, Outbox};
+use crate::speakers::Speaking;
+use crate::way::{Reading, Way};
 
 /// So many messages of one member are heard before the next member's.
 const TURN: usize = 64;
@@ -28,18 +30,20 @@ pub(crate) struct Arrived<M> {
     pub(crate) message: M,
 }
 
-/// A connection that a member has opened.
+/// A connection with a member, of which this is where the member is heard.
 pub(crate) struct Inlet {
     from: Id,
-    speaker: Arc<Speaker>,
-    stream: Box<dyn Stream>,
+    opened: Opened,
+    speaking: Speaking,
+    stream: Reading,
     incoming: Incoming,
-    /// The answer to its last question, as far as it was not written yet; and whether it has not left yet.
-    answer: Vec<u8>,
-    is_answering: bool,
+    /// The same connection's other direction, and whether what is said to the member may go over it.
+    way: Arc<Way>,
+    is_attached: bool,
+    outbox: Arc<Outbox>,
 }
 
-/// All connections that members have opened.
+/// All connections on which members are heard.
 pub(crate) struct Inlets {
     node: Id,
     inlets: Vec<(Inlet, Bell)>,
@@ -53,10 +57,11 @@ impl Inlets {
         Inlets { node, inlets: Vec::new(), first: 0 }
     }
 
-    /// A member has connected, on a connection with this bell. If it has before, that connection ends.
+    /// There is a connection with a member, with this bell. One that was opened on the same side before ends, and so
+    /// does every one on which another process spoke for the member.
     pub(crate) fn insert(&mut self, inlet: Inlet, bell: Bell) {
         info!(node = self.node.number(), peer = inlet.from.number(), "hears it");
-        self.inlets.retain(|(before, _)| before.from != inlet.from);
+        self.inlets.retain(|(before, _)| !inlet.replaces(before));
         self.inlets.push((inlet, bell));
     }
 
@@ -74,41 +79,61 @@ impl Inlets {
                 Ok(false) => {}
                 Err(why) => {
                     info!(node = self.node.number(), peer = inlet.from.number(), "does not hear it any more: {why}");
-                    ended.push(inlet.from);
+                    inlet.way.end(&why);
+                    ended.push(Arc::clone(&inlet.way));
                 }
             }
         }
         self.first = self.first.wrapping_add(1);
         if !ended.is_empty() {
-            self.inlets.retain(|(inlet, _)| !ended.contains(&inlet.from));
+            self.inlets.retain(|(inlet, _)| !ended.iter().any(|way| Arc::ptr_eq(way, &inlet.way)));
         }
     }
 }
 
 impl Inlet {
     /// A connection on which nothing was heard yet.
-    pub(crate) fn new(from: Id, speaker: Arc<Speaker>, stream: Box<dyn Stream>, incoming: Incoming) -> Inlet {
-        Inlet { from, speaker, stream, incoming, answer: Vec::new(), is_answering: false }
+    pub(crate) fn new(
+        from: Id,
+        opened: Opened,
+        speaking: Speaking,
+        stream: Reading,
+        incoming: Incoming,
+        way: Arc<Way>,
+        outbox: Arc<Outbox>,
+    ) -> Inlet {
+        // Who has opened a connection says so on it once it knows whom it has reached: not before it has, somebody
+        // speaks to it there.
+        Inlet { from, opened, speaking, stream, incoming, way, is_attached: opened == Opened::Here, outbox }
+    }
+
+    /// The same connection's other direction.
+    pub(crate) fn way(&self) -> Arc<Way> {
+        Arc::clone(&self.way)
+    }
+
+    fn replaces(&self, before: &Inlet) -> bool {
+        let is_other_side = self.opened != before.opened && self.speaking.is_same(&before.speaking);
+        self.from == before.from && !is_other_side
     }
 
     /// Hears what there is to hear, for one turn. Is there more? Fails when the connection has ended.
     fn poll<M: Message>(&mut self, context: &mut Context<'_>, arrived: &mut Vec<Arrived<M>>) -> Result<bool, String> {
-        self.answer(context)?;
         let mut heard = 0;
         loop {
             while let Some(bytes) = self.incoming.next_frame().map_err(|error| error.to_string())? {
-                match frame::decode::<Frame<M>>(bytes) {
-                    Some(Frame::Message(message)) => arrived.push(Arrived { from: self.from, message }),
-                    // Who does not read the answers to its questions gets none.
-                    Some(Frame::Ping(_)) if self.is_answering => {}
-                    Some(Frame::Ping(number)) => {
-                        self.is_answering = frame::append(&Pong(number), &mut self.answer);
-                        self.answer(context)?;
-                    }
-                    None => {
+                match (frame::decode::<Frame<M>>(bytes), self.opened) {
+                    (Some(Frame::Message(message)), _) => arrived.push(Arrived { from: self.from, message }),
+                    (Some(Frame::Ping(number)), Opened::There) => self.way.answer(number),
+                    (Some(Frame::Pong(number)), Opened::Here) => self.outbox.hear_answer(number),
+                    (Some(Frame::Ping(_) | Frame::Pong(_)) | None, _) => {
                         warn!(peer = self.from.number(), "it says what makes no sense: the connection is closed");
                         return Err("it made no sense".into());
                     }
+                }
+                if !self.is_attached {
+                    self.outbox.attach(self.opened, &self.way);
+                    self.is_attached = true;
                 }
                 heard += 1;
                 if heard == TURN {
@@ -117,38 +142,18 @@ impl Inlet {
             }
             match self.incoming.poll_read(Pin::new(&mut *self.stream), context) {
                 Poll::Ready(Ok(0)) => return Err("it closed the connection".into()),
-                Poll::Ready(Ok(_)) => self.speaker.hear(),
+                Poll::Ready(Ok(_)) => self.speaking.hear(Instant::now()),
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
                 Poll::Pending => return Ok(false),
             }
         }
     }
-
-    /// Lets the answer leave, as far as the connection takes it.
-    fn answer(&mut self, context: &mut Context<'_>) -> Result<(), String> {
-        let broken = |error: io::Error| error.to_string();
-        let mut stream = Pin::new(&mut *self.stream);
-        while !self.answer.is_empty() {
-            match stream.as_mut().poll_write(context, &self.answer) {
-                Poll::Ready(Ok(0)) => return Err("it closed the connection".into()),
-                Poll::Ready(written) => drop(self.answer.drain(..written.map_err(broken)?)),
-                Poll::Pending => return Ok(()),
-            }
-        }
-        // With encryption, what is written waits for the flush.
-        if self.is_answering
-            && let Poll::Ready(flushed) = stream.poll_flush(context)
-        {
-            flushed.map_err(broken)?;
-            self.is_answering = false;
-        }
-        Ok(())
-    }
 }
 
 impl Drop for Inlet {
-    /// Whoever comes next for it is welcome.
+    /// Who is not heard on a connection is not spoken to on it.
     fn drop(&mut self) {
-        self.speaker.end();
+        self.way.end("another connection has taken its place, or the node has stopped");
+        self.outbox.detach(&self.way);
     }
 }

@@ -41,12 +41,15 @@ mod inlet;
 mod link;
 mod listen;
 mod node;
+mod outbox;
 mod rarely;
 mod running;
+mod speakers;
 mod store;
 mod strangers;
 mod tls;
 mod tracer;
+mod way;
 
 pub use quorate_core::clock::{Fence, Number};
 pub use quorate_core::election::Kind as ElectionKind;

@@ -7,8 +7,7 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use futures_util::{SinkExt, StreamExt};
@@ -24,10 +23,12 @@ use tracing::{debug, warn};
 use crate::frame::{self, Hello, LONGEST_FRAME, LONGEST_HELLO, Verdict};
 use crate::incoming::Incoming;
 use crate::inlet::Inlet;
-use crate::link::{Outbox, Stream};
+use crate::outbox::{Opened, Outbox};
 use crate::rarely::Rarely;
+use crate::speakers::{Speakers, Speaking};
 use crate::strangers::{Stranger, Strangers};
 use crate::tls::{Tls, explain, has_shown};
+use crate::way::{Stream, Way, Writing};
 
 /// Saying who one is takes no longer.
 const INTRODUCTION: Duration = Duration::from_secs(3);
@@ -40,8 +41,6 @@ pub(crate) struct Listener {
     pub(crate) hello: Hello,
     pub(crate) n: u32,
     pub(crate) tls: Option<Tls>,
-    /// Who was silent for so long has no claim to its number any more: it should have said twice that it lives.
-    pub(crate) silence: Duration,
     /// Where those go who may speak.
     pub(crate) connecting: mpsc::Sender<Inlet>,
     pub(crate) speakers: Arc<Speakers>,
@@ -50,60 +49,13 @@ pub(crate) struct Listener {
     pub(crate) refused: Rarely<(IpAddr, String)>,
 }
 
-/// A process that speaks for a member, on its last connection.
-pub(crate) struct Speaker {
-    instance: u128,
-    incarnation: u64,
-    since: Instant,
-    /// When it was heard last, in milliseconds since then.
-    heard: AtomicU64,
-    has_ended: AtomicBool,
-}
-
-/// Who was heard last for each member.
-#[derive(Default)]
-pub(crate) struct Speakers(Mutex<BTreeMap<Id, Arc<Speaker>>>);
-
-impl Speakers {
-    /// Whether somebody else who answers for a member can be it, by its life: not if that is not later than one that
-    /// was heard of. Its directory is not the one that it had, and what is said to the one would be heard by the other.
-    pub(crate) fn check(&self, id: Id, incarnation: u64, instance: u128) -> Result<(), String> {
-        let speakers = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        match speakers.get(&id).filter(|speaker| speaker.instance != instance) {
-            Some(speaker) => speaker.precedes(id, incarnation),
-            None => Ok(()),
-        }
-    }
-}
-
-impl Speaker {
-    fn precedes(&self, id: Id, incarnation: u64) -> Result<(), String> {
-        if incarnation > self.incarnation {
-            return Ok(());
-        }
-        let id = id.number();
-        Err(format!(
-            "node {id} says that this is its life {incarnation}, and its life {} was heard of here: its directory is \
-             not the one that it had; if that is lost, start it with --forgotten (`Config::forgotten`)",
-            self.incarnation
-        ))
-    }
-
-    /// It says something.
-    pub(crate) fn hear(&self) {
-        self.heard.store(u64::try_from(self.since.elapsed().as_millis()).unwrap_or(u64::MAX), Ordering::Relaxed);
-    }
-
-    /// It does not speak on this connection any more.
-    pub(crate) fn end(&self) {
-        self.has_ended.store(true, Ordering::Relaxed);
-    }
-
-    /// Whether it may be there.
-    fn is_there(&self, silence: Duration) -> bool {
-        let heard = self.since + Duration::from_millis(self.heard.load(Ordering::Relaxed));
-        !self.has_ended.load(Ordering::Relaxed) && heard.elapsed() < silence
-    }
+/// Somebody who may speak.
+struct Met {
+    id: Id,
+    speaking: Speaking,
+    outbox: Arc<Outbox>,
+    /// What it has said already.
+    incoming: Incoming,
 }
 
 impl Listener {
@@ -147,8 +99,13 @@ impl Listener {
         };
         drop(stranger);
         match introduced {
-            // If it cannot be heard, the node has stopped.
-            Ok(Ok(inlet)) => _ = self.connecting.send(inlet).await,
+            Ok(Ok((inlet, writing))) => {
+                let way = inlet.way();
+                // If it cannot be heard, the node has stopped. Why it ended is logged by who hears it.
+                if self.connecting.send(inlet).await.is_ok() {
+                    way.carry(writing).await;
+                }
+            }
             Ok(Err(why)) => match self.refused.happens((address.ip(), why.clone()), Instant::now()) {
                 Some(since) => warn!(node, %from, "refused a connection: {why}{since}"),
                 None => debug!(node, %from, "refused a connection: {why}"),
@@ -157,7 +114,7 @@ impl Listener {
         }
     }
 
-    async fn introduce(&self, socket: TcpStream) -> Result<Inlet, String> {
+    async fn introduce(&self, socket: TcpStream) -> Result<(Inlet, Writing), String> {
         socket.set_nodelay(true).map_err(|error| explain(&error))?;
         match &self.tls {
             Some(tls) => match tls.accept(socket).await {
@@ -172,13 +129,17 @@ impl Listener {
     }
 
     /// Makes the acquaintance of somebody, who hears what is said of it.
-    async fn meet<S: Stream + 'static>(
+    async fn meet<S: Stream>(
         &self,
         mut stream: S,
         has_shown: impl Fn(&S, u32) -> bool,
-    ) -> Result<Inlet, String> {
+    ) -> Result<(Inlet, Writing), String> {
         match self.greet(&mut stream, has_shown).await {
-            Ok((id, speaker, incoming)) => Ok(Inlet::new(id, speaker, Box::new(stream), incoming)),
+            Ok(Met { id, speaking, outbox, incoming }) => {
+                let (reading, writing) = stream.halves();
+                let way = Arc::new(Way::over(&writing));
+                Ok((Inlet::new(id, Opened::There, speaking, reading, incoming, way, outbox), writing))
+            }
             Err(why) => {
                 hear_out(stream).await;
                 Err(why)
@@ -186,12 +147,8 @@ impl Listener {
         }
     }
 
-    /// Hears who it is, and says whether it may speak. Returns also what it has said already.
-    async fn greet<S: Stream>(
-        &self,
-        stream: &mut S,
-        has_shown: impl Fn(&S, u32) -> bool,
-    ) -> Result<(Id, Arc<Speaker>, Incoming), String> {
+    /// Hears who it is, and says whether it may speak.
+    async fn greet<S: Stream>(&self, stream: &mut S, has_shown: impl Fn(&S, u32) -> bool) -> Result<Met, String> {
         let broken = |error: io::Error| explain(&error);
         // Also to who speaks something else: it can say what this is.
         frame::write_preface(stream).await.map_err(broken)?;
@@ -208,17 +165,15 @@ impl Listener {
             Err(why) => Verdict::Refused { why: why.clone() },
         };
         let answered = framed.send(frame::encode(&verdict)).await.map_err(broken);
-        let (id, speaker) = judged?;
-        if let Err(error) = answered {
-            speaker.end();
-            return Err(error);
-        }
+        let (id, speaking, outbox) = judged?;
+        answered?;
         // What came with the greeting is not lost.
-        Ok((id, speaker, Incoming::new(LONGEST_FRAME, &framed.into_parts().read_buf)))
+        let incoming = Incoming::new(LONGEST_FRAME, &framed.into_parts().read_buf);
+        Ok(Met { id, speaking, outbox, incoming })
     }
 
     /// Whether who says this may speak.
-    fn judge(&self, hello: &Hello, has_shown: bool) -> Result<(Id, Arc<Speaker>), String> {
+    fn judge(&self, hello: &Hello, has_shown: bool) -> Result<(Id, Speaking, Arc<Outbox>), String> {
         let ours = &self.hello;
         if hello.cluster != ours.cluster {
             return Err(format!(
@@ -232,8 +187,8 @@ impl Listener {
         if hello.to != ours.from {
             return Err(format!("it looks for node {}, and this is node {}", hello.to, ours.from));
         }
-        let id = Id::try_from(hello.from).ok().filter(|id| id.number() <= self.n && id.number() != ours.from);
-        let Some(id) = id else {
+        let id = Id::try_from(hello.from).ok();
+        let Some((&id, outbox)) = id.and_then(|id| self.outboxes.get_key_value(&id)) else {
             return Err(format!(
                 "it says that it is node {}, which is none of the others of 1 to {}",
                 hello.from, self.n
@@ -242,33 +197,11 @@ impl Listener {
         if !has_shown {
             return Err(format!("it says that it is node {}, and its certificate does not", id.number()));
         }
-        let mut speakers = self.speakers.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let is_new = match speakers.get(&id) {
-            Some(speaker) if speaker.instance == hello.instance => false,
-            Some(speaker) if speaker.is_there(self.silence) => {
-                let id = id.number();
-                return Err(format!("another process speaks for node {id}: every node has a number of its own"));
-            }
-            Some(speaker) => {
-                speaker.precedes(id, hello.incarnation)?;
-                true
-            }
-            None => true,
-        };
-        let speaker = Arc::new(Speaker {
-            instance: hello.instance,
-            incarnation: hello.incarnation,
-            since: Instant::now(),
-            heard: AtomicU64::new(0),
-            has_ended: AtomicBool::new(false),
-        });
-        if let Some(before) = speakers.insert(id, Arc::clone(&speaker)) {
-            before.end();
-        }
-        if is_new && let Some(outbox) = self.outboxes.get(&id) {
+        let (speaking, is_new) = self.speakers.admit(id, hello.incarnation, hello.instance, Instant::now())?;
+        if is_new {
             outbox.see();
         }
-        Ok((id, speaker))
+        Ok((id, speaking, Arc::clone(outbox)))
     }
 }
 

@@ -26,10 +26,12 @@ use crate::config::{Checked, Config, ConfigError};
 use crate::desk::{Desk, Done, Granted, LONGEST_NAME, MOST_NAMES, Refused, Ticket, Waiter};
 use crate::driver::Driver;
 use crate::frame::Hello;
-use crate::link::{Link, Outbox};
-use crate::listen::{Listener, Speakers};
+use crate::link::Link;
+use crate::listen::Listener;
+use crate::outbox::Outbox;
 use crate::rarely::Rarely;
 use crate::running::{Peer, Running};
+use crate::speakers::Speakers;
 use crate::store::{Store, StoreError};
 use crate::tls::{Tls, TlsError};
 use crate::tracer::Tracer;
@@ -432,23 +434,21 @@ impl Visitor for Joining<'_> {
         let (connecting, connected) = mpsc::channel(CONNECTING);
         let mut tasks = JoinSet::new();
         let mut outboxes = BTreeMap::new();
-        let speakers = Arc::new(Speakers::default());
+        let speakers = Arc::new(Speakers::new(2 * config.beat + config.delay));
         let mut peers = Vec::new();
         for member in config.members.iter().filter(|member| member.id != me.number()) {
-            let (to, outbox) = (Id::new(member.id), Arc::new(Outbox::default()));
+            let (to, outbox) = (Id::new(member.id), Arc::new(Outbox::new(*me, Id::new(member.id))));
             let hello = Hello { to: member.id, ..hello.clone() };
             let (address, tls, tolerance) = (member.address.clone(), tls.clone(), config.tolerance);
-            let speakers = Arc::clone(&speakers);
-            tasks.spawn(Link { to, address, hello, tls, outbox: Arc::clone(&outbox), speakers, tolerance }.run());
+            let (speakers, connecting) = (Arc::clone(&speakers), connecting.clone());
+            let link = Link { to, address, hello, tls, outbox: Arc::clone(&outbox), speakers, connecting, tolerance };
+            tasks.spawn(link.run());
             peers.push(Peer::new(to, member.address.clone(), Arc::clone(&outbox)));
             outboxes.insert(to, outbox);
         }
-        let silence = 2 * config.beat + config.delay;
-        let (n, outboxes_of) = (group.n, outboxes.clone());
-        let refused = Rarely::default();
-        let listener = Listener { hello, n, tls, silence, connecting, speakers, outboxes: outboxes_of, refused };
-        let listener = Arc::new(listener);
-        tasks.spawn(listener.run(socket));
+        let (n, refused) = (group.n, Rarely::default());
+        let listener = Listener { hello, n, tls, connecting, speakers, outboxes: outboxes.clone(), refused };
+        tasks.spawn(Arc::new(listener).run(socket));
 
         let incarnation = store.life();
         let tracer = config.trace.as_ref().map(|path| {

@@ -24,8 +24,8 @@ use crate::bell::Bells;
 use crate::desk::{Desk, MOST_NAMES, Refused};
 use crate::driver::Driver;
 use crate::inlet::{Arrived, Inlet, Inlets};
-use crate::link::Outbox;
 use crate::node::{Command, NodeStatus, PeerStatus};
+use crate::outbox::Outbox;
 use crate::tracer::Tracer;
 
 /// So many events are dealt with at a time, before anything is sent.
@@ -153,6 +153,8 @@ impl<M: Mutex> Running<M> {
         }
         info!(node = self.me.number(), "stops");
         self.farewell().await;
+        // The connections are gone before anybody hears that the node has stopped.
+        drop(inlets);
         if let Some(stopped) = stopped {
             // Who asked may not care any more.
             _ = stopped.send(());

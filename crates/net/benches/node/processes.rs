@@ -1,6 +1,7 @@
 //! Five programs, as five machines would run them: what a plain round trip takes among them, and what an entry.
 //!
-//! This program runs itself again for the others: four that send back what they are sent, and four nodes.
+//! This program runs itself again for the four others. Each is a node, and sends back what it is sent elsewhere: so a
+//! round trip and an entry go between the same programs, on the same threads, wherever the system lets them run.
 
 use std::env;
 use std::io::{BufRead, BufReader, Write};
@@ -55,17 +56,10 @@ impl Drop for Other {
 pub(crate) async fn be_another() -> bool {
     let arguments: Vec<_> = env::args().skip(1).collect();
     match arguments.split_first() {
-        Some((role, _)) if role == "echo" => echo().await,
         Some((role, rest)) if role == "member" => member(rest).await,
         _ => return false,
     }
     true
-}
-
-async fn echo() {
-    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-    println!("{}", listener.local_addr().unwrap());
-    send_back(listener.accept().await.unwrap().0).await;
 }
 
 async fn member(arguments: &[String]) {
@@ -73,7 +67,9 @@ async fn member(arguments: &[String]) {
     let (id, members) = rest.split_first().unwrap();
     let node = join(id.parse().unwrap(), members, Path::new(data)).await;
     drop(node.lock("printer").await.unwrap());
-    println!("ready");
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    println!("{}", listener.local_addr().unwrap());
+    tokio::spawn(send_back(listener.accept().await.unwrap().0));
     let lines = tokio::task::spawn_blocking(|| std::io::stdin().lines().next().is_some());
     if lines.await.unwrap() {
         let turns: Vec<_> = contend(&node).await.iter().map(|(from, to)| format!("{from} {to}")).collect();
@@ -113,13 +109,6 @@ fn now() -> u64 {
 /// Measures, and prints what came of it.
 pub(crate) async fn measure(data: &Path, times: usize, missed: &mut Vec<String>) {
     println!("five programs");
-    let mut echoes: Vec<_> = (1..NODES).map(|_| Other::run(&["echo".into()])).collect();
-    let mut streams = Vec::new();
-    for echo in &mut echoes {
-        streams.push(TcpStream::connect(echo.next_line()).await.unwrap());
-    }
-    let mut plain = Plain::over(streams);
-
     let members = crate::free_addresses();
     let node = join(1, &members, data).await;
     let mut others: Vec<_> = (2..=NODES)
@@ -129,9 +118,11 @@ pub(crate) async fn measure(data: &Path, times: usize, missed: &mut Vec<String>)
             Other::run(&arguments)
         })
         .collect();
+    let mut streams = Vec::new();
     for other in &mut others {
-        assert_eq!(other.next_line(), "ready");
+        streams.push(TcpStream::connect(other.next_line()).await.unwrap());
     }
+    let mut plain = Plain::over(streams);
     drop(node.lock("printer").await.unwrap());
 
     let (round_trip, entry) = crate::in_turns(&mut plain, &node, "", times).await;
