@@ -1,8 +1,8 @@
 //! The way out over one connection, whoever has opened it.
 //!
-//! What is to be sent waits in a buffer of bounded length. Who flushes it writes it to the socket itself, as far as that
-//! takes it: to wake another task for each message costs more than the message. What the socket does not take at once,
-//! and everything that is encrypted, the connection's own task writes ([`Way::carry`]).
+//! What is to be sent waits in a buffer of bounded length. Who flushes it writes it to the socket itself, as far as
+//! that takes it: to wake another task for each message costs more than the message. What the socket does not take at
+//! once, and everything that is encrypted, the connection's own task writes ([`Way::carry`]).
 
 use std::io;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
