@@ -60,25 +60,30 @@ impl Inlets {
     /// There is a connection with a member, with this bell. One that was opened on the same side before ends, and so
     /// does every one on which another process spoke for the member.
     pub(crate) fn insert(&mut self, inlet: Inlet, bell: Bell) {
-        info!(node = self.node.number(), peer = inlet.from.number(), "hears it");
+        let opened = inlet.opened.name();
+        info!(node = self.node.number(), peer = inlet.from.number(), opened, "hears it");
         self.inlets.retain(|(before, _)| !inlet.replaces(before));
         self.inlets.push((inlet, bell));
     }
 
-    /// Takes what has arrived.
-    pub(crate) fn receive<M: Message>(&mut self, arrived: &mut Vec<Arrived<M>>) {
+    /// Takes what has arrived. Is there more?
+    pub(crate) fn receive<M: Message>(&mut self, arrived: &mut Vec<Arrived<M>>) -> bool {
         let count = self.inlets.len();
-        let mut ended = Vec::new();
+        let (mut ended, mut is_more) = (Vec::new(), false);
         for turn in 0..count {
             let (inlet, bell) = &mut self.inlets[(self.first + turn) % count];
             if !bell.has_rung() {
                 continue;
             }
             match inlet.poll(&mut bell.context(), arrived) {
-                Ok(true) => bell.look_again(),
+                Ok(true) => {
+                    bell.look_again();
+                    is_more = true;
+                }
                 Ok(false) => {}
                 Err(why) => {
-                    info!(node = self.node.number(), peer = inlet.from.number(), "does not hear it any more: {why}");
+                    let (peer, opened) = (inlet.from.number(), inlet.opened.name());
+                    info!(node = self.node.number(), peer, opened, "does not hear it on this connection: {why}");
                     inlet.way.end(&why);
                     ended.push(Arc::clone(&inlet.way));
                 }
@@ -88,6 +93,7 @@ impl Inlets {
         if !ended.is_empty() {
             self.inlets.retain(|(inlet, _)| !ended.iter().any(|way| Arc::ptr_eq(way, &inlet.way)));
         }
+        is_more
     }
 }
 
@@ -107,9 +113,9 @@ impl Inlet {
         Inlet { from, opened, speaking, stream, incoming, way, is_attached: opened == Opened::Here, outbox }
     }
 
-    /// The same connection's other direction.
-    pub(crate) fn way(&self) -> Arc<Way> {
-        Arc::clone(&self.way)
+    /// The same connection's other direction, and all that can go over it.
+    pub(crate) fn way(&self) -> (Arc<Way>, Arc<Outbox>) {
+        (Arc::clone(&self.way), Arc::clone(&self.outbox))
     }
 
     fn replaces(&self, before: &Inlet) -> bool {
@@ -119,6 +125,9 @@ impl Inlet {
 
     /// Hears what there is to hear, for one turn. Is there more? Fails when the connection has ended.
     fn poll<M: Message>(&mut self, context: &mut Context<'_>, arrived: &mut Vec<Arrived<M>>) -> Result<bool, String> {
+        if let Some(why) = self.way.ended(context) {
+            return Err(why);
+        }
         let mut heard = 0;
         loop {
             while let Some(bytes) = self.incoming.next_frame().map_err(|error| error.to_string())? {
@@ -142,7 +151,10 @@ impl Inlet {
             }
             match self.incoming.poll_read(Pin::new(&mut *self.stream), context) {
                 Poll::Ready(Ok(0)) => return Err("it closed the connection".into()),
-                Poll::Ready(Ok(_)) => self.speaking.hear(Instant::now()),
+                Poll::Ready(Ok(_)) => {
+                    self.speaking.hear(Instant::now());
+                    self.way.hear();
+                }
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
                 Poll::Pending => return Ok(false),
             }

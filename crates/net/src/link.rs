@@ -113,7 +113,7 @@ impl Link {
 
     /// Hears and speaks on a connection, until it is gone. Returns why it is.
     async fn speak(&self, inlet: Inlet, writing: Writing) -> String {
-        let (way, outbox) = (inlet.way(), &self.outbox);
+        let (way, outbox) = inlet.way();
         if self.connecting.send(inlet).await.is_err() {
             return "the node has stopped".into();
         }
@@ -121,7 +121,7 @@ impl Link {
         let ended = tokio::select! {
             ended = way.carry(writing) => ended,
             () = outbox.measure(&way, self.tolerance) => {
-                let why = "no answer comes";
+                let why = "no answer was heard";
                 way.end(why);
                 why.into()
             }

@@ -44,6 +44,8 @@ pub(crate) struct Listener {
     /// Where those go who may speak.
     pub(crate) connecting: mpsc::Sender<Inlet>,
     pub(crate) speakers: Arc<Speakers>,
+    /// Who has opened a connection asks something on it more often than this, unless it is not there.
+    pub(crate) silence: Duration,
     pub(crate) outboxes: BTreeMap<Id, Arc<Outbox>>,
     /// From where connections were refused lately, and why.
     pub(crate) refused: Rarely<(IpAddr, String)>,
@@ -100,10 +102,19 @@ impl Listener {
         drop(stranger);
         match introduced {
             Ok(Ok((inlet, writing))) => {
-                let way = inlet.way();
-                // If it cannot be heard, the node has stopped. Why it ended is logged by who hears it.
+                let (way, outbox) = inlet.way();
+                // If it cannot be heard, the node has stopped.
                 if self.connecting.send(inlet).await.is_ok() {
-                    way.carry(writing).await;
+                    let ended = tokio::select! {
+                        ended = way.carry(writing) => ended,
+                        () = way.is_silent(self.silence) => {
+                            let why = "it is silent";
+                            way.end(why);
+                            why.into()
+                        }
+                    };
+                    outbox.detach(&way);
+                    debug!(node, %from, "does not speak on its connection any more: {ended}");
                 }
             }
             Ok(Err(why)) => match self.refused.happens((address.ip(), why.clone()), Instant::now()) {

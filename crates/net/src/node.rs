@@ -28,7 +28,7 @@ use crate::driver::Driver;
 use crate::frame::Hello;
 use crate::link::Link;
 use crate::listen::Listener;
-use crate::outbox::Outbox;
+use crate::outbox::{MEASURING, Outbox};
 use crate::rarely::Rarely;
 use crate::running::{Peer, Running};
 use crate::speakers::Speakers;
@@ -148,7 +148,8 @@ pub struct PeerStatus {
     pub id: Id,
     /// Where.
     pub address: String,
-    /// Whether there is a connection to it.
+    /// Whether the connection that this node opens to it is there. If only the one that the other opens is, they speak
+    /// on that.
     pub is_connected: bool,
     /// Whether it is taken for dead.
     pub is_suspected: bool,
@@ -156,11 +157,11 @@ pub struct PeerStatus {
     pub suspicions: u64,
     /// How long there and back, when it was measured last.
     pub round_trip: Option<Duration>,
-    /// How often a connection was opened.
+    /// How often this node has opened a connection to it.
     pub connections: u64,
     /// Messages that had nobody to go to.
     pub dropped: u64,
-    /// Why there is no connection to it, if the last attempt to open one has failed: in words that say what to do.
+    /// Why that connection is not there, if the last attempt to open it has failed: in words that say what to do.
     pub failure: Option<Arc<str>>,
 }
 
@@ -446,8 +447,8 @@ impl Visitor for Joining<'_> {
             peers.push(Peer::new(to, member.address.clone(), Arc::clone(&outbox)));
             outboxes.insert(to, outbox);
         }
-        let (n, refused) = (group.n, Rarely::default());
-        let listener = Listener { hello, n, tls, connecting, speakers, outboxes: outboxes.clone(), refused };
+        let (n, refused, silence) = (group.n, Rarely::default(), config.tolerance + 2 * MEASURING);
+        let listener = Listener { hello, n, tls, connecting, speakers, silence, outboxes: outboxes.clone(), refused };
         tasks.spawn(Arc::new(listener).run(socket));
 
         let incarnation = store.life();

@@ -18,14 +18,24 @@ use tokio::time::{Instant, sleep};
 
 use crate::way::{self, Way};
 
-/// From one measurement of the way to the next.
-const MEASURING: Duration = Duration::from_secs(1);
+/// From one measurement of the way to the next, on the connection that was opened here.
+pub(crate) const MEASURING: Duration = Duration::from_secs(1);
 
 /// Who has opened a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Opened {
     Here,
     There,
+}
+
+impl Opened {
+    /// For the log.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Opened::Here => "here",
+            Opened::There => "there",
+        }
+    }
 }
 
 /// What is to be sent to another member.
@@ -40,7 +50,8 @@ pub(crate) struct Outbox {
     dropped: AtomicU64,
     /// In microseconds; 0 if it was not measured.
     round_trip: AtomicU64,
-    /// The last question, if it is not answered yet.
+    /// How many questions were asked; and the last, if it is not answered yet.
+    questions: AtomicU64,
     asked: Mutex<Option<(u64, Instant)>>,
     /// Why there is no connection that was opened here, since the last attempt failed.
     failure: Mutex<Option<Arc<str>>>,
@@ -85,6 +96,7 @@ impl Outbox {
             connections: AtomicU64::default(),
             dropped: AtomicU64::default(),
             round_trip: AtomicU64::default(),
+            questions: AtomicU64::default(),
             asked: Mutex::default(),
             failure: Mutex::default(),
         }
@@ -169,9 +181,9 @@ impl Outbox {
         is_news
     }
 
-    /// Whether there is a connection on which something can be said.
+    /// Whether there is a connection that was opened here.
     pub(crate) fn is_connected(&self) -> bool {
-        self.ways().any().next().is_some()
+        self.ways().opened_here.is_some()
     }
 
     /// Why there is no connection that was opened here, if an attempt to open one has failed.
@@ -200,13 +212,13 @@ impl Outbox {
 
     /// Asks again and again on a connection that was opened here, until an answer takes longer than this.
     pub(crate) async fn measure(&self, way: &Way, tolerance: Duration) {
-        *self.asked() = None;
-        for number in 1.. {
+        loop {
             let unanswered = self.asked().map(|(_, at)| at.elapsed());
             match unanswered {
                 Some(since) if since > tolerance => break,
                 Some(_) => {}
                 None => {
+                    let number = self.questions.fetch_add(1, Ordering::Relaxed);
                     *self.asked() = Some((number, Instant::now()));
                     way.ask(number);
                 }
@@ -217,6 +229,7 @@ impl Outbox {
 
     /// Nothing is known any more of how long the way is.
     pub(crate) fn forget_round_trip(&self) {
+        *self.asked() = None;
         self.round_trip.store(0, Ordering::Relaxed);
     }
 
@@ -273,8 +286,8 @@ mod tests {
             let outbox = Outbox::new(Id::new(me), Id::new(to));
             let ((spare, mut heard_spare), (best, mut heard_best)) = (connection().await, connection().await);
             say(&outbox, 1);
-            assert!(!outbox.is_connected());
             outbox.attach(first, &spare);
+            assert_eq!(outbox.is_connected(), first == Opened::Here);
             say(&outbox, 2);
             assert_eq!(heard(&mut heard_spare).await, [1, 2], "what has waited comes first");
             outbox.attach(second, &best);
@@ -286,10 +299,10 @@ mod tests {
             outbox.detach(&spare);
             assert!(!outbox.is_connected() && outbox.is_empty());
             say(&outbox, 5);
+            outbox.forget();
             best.end("it is over");
             outbox.attach(second, &best);
             assert!(!outbox.is_connected(), "nobody speaks on a connection that is over");
-            outbox.forget();
             outbox.attach(first, &spare);
             say(&outbox, 6);
             assert_eq!(heard(&mut heard_spare).await, [6], "what was forgotten does not come");

@@ -119,7 +119,7 @@ impl<M: Mutex> Running<M> {
                         inlets.insert(inlet, bells.add());
                     }
                 }
-                inlets.receive(&mut arrived);
+                let is_more = inlets.receive(&mut arrived);
                 let is_due = clock.has_rung() && next.is_some() && alarm.as_mut().poll(&mut clock.context()).is_ready();
                 if new_command.has_rung()
                     && let Poll::Ready(count) =
@@ -128,7 +128,7 @@ impl<M: Mutex> Running<M> {
                     new_command.look_again();
                     return Poll::Ready(count == 0);
                 }
-                if is_due || !arrived.is_empty() { Poll::Ready(false) } else { Poll::Pending }
+                if is_due || is_more || !arrived.is_empty() { Poll::Ready(false) } else { Poll::Pending }
             });
             if is_deserted.await {
                 break;
@@ -152,9 +152,7 @@ impl<M: Mutex> Running<M> {
             self.driver.ring();
         }
         info!(node = self.me.number(), "stops");
-        self.farewell().await;
-        // The connections are gone before anybody hears that the node has stopped.
-        drop(inlets);
+        self.farewell(inlets, arrived).await;
         if let Some(stopped) = stopped {
             // Who asked may not care any more.
             _ = stopped.send(());
@@ -179,20 +177,29 @@ impl<M: Mutex> Running<M> {
     }
 
     /// Says what is still to be said, if that does not take long, and hangs up.
-    async fn farewell(mut self) {
+    async fn farewell(mut self, mut inlets: Inlets, mut ignored: Vec<Arrived<MessageOf<M>>>) {
         let is_settled = self.settle().await.is_ok();
         // Before anybody else can be let in: who has a turn hears that it is over.
         drop(std::mem::take(&mut self.desk));
+        // A connection on which something is left to read is reset in the end, and what was said on it may be lost.
+        let mut ignore = || {
+            inlets.receive(&mut ignored);
+            ignored.clear();
+        };
         if is_settled {
             let is_said = async {
+                ignore();
                 while !self.peers.iter().all(|peer| peer.outbox.is_empty()) {
                     sleep(Duration::from_millis(1)).await;
+                    ignore();
                 }
             };
             // Whoever does not hear it finds out.
             _ = timeout(FAREWELL, is_said).await;
         }
         self.tasks.shutdown().await;
+        ignore();
+        drop(inlets);
         if let Some(tracer) = self.tracer {
             tracer.end().await;
         }

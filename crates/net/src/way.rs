@@ -5,13 +5,18 @@
 //! once, and everything that is encrypted, the connection's own task writes ([`Way::carry`]).
 
 use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Context;
+use std::time::Duration;
 
+use futures_util::task::AtomicWaker;
 use serde::Serialize;
 use tokio::io::{AsyncRead, AsyncWrite, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::net::tcp::OwnedWriteHalf;
 use tokio::sync::Notify;
+use tokio::time::sleep;
 use tokio_rustls::{client, server};
 
 use crate::frame::{self, Frame};
@@ -66,13 +71,18 @@ pub(crate) struct Way {
     outgoing: Mutex<Outgoing>,
     /// There is something to write that nobody has written, or the connection has ended.
     stirred: Notify,
+    /// Whether the other was heard on this connection since that was looked at.
+    was_heard: AtomicBool,
+    /// Who hears the other on this connection.
+    hearer: AtomicWaker,
 }
 
 #[derive(Debug)]
 struct Outgoing {
     bytes: Vec<u8>,
-    /// How many answers are among them, at most.
+    /// How many answers are among them, at most, and where the last one ends.
     answers: usize,
+    answered_to: usize,
     /// Whether the connection's task has taken some that it has not written yet.
     is_writing: bool,
     /// Where whoever flushes may write them to.
@@ -88,7 +98,6 @@ impl Outgoing {
         let mut written = 0;
         let result = loop {
             if written == self.bytes.len() {
-                self.answers = 0;
                 break Ok(false);
             }
             match socket.try_write(&self.bytes[written..]) {
@@ -98,13 +107,17 @@ impl Outgoing {
             }
         };
         self.bytes.drain(..written);
+        self.answered_to = self.answered_to.saturating_sub(written);
+        if self.answered_to == 0 {
+            self.answers = 0;
+        }
         result
     }
 
     /// For the connection's task to write.
     fn take(&mut self) -> Vec<u8> {
         self.is_writing = !self.bytes.is_empty();
-        self.answers = 0;
+        (self.answers, self.answered_to) = (0, 0);
         std::mem::take(&mut self.bytes)
     }
 }
@@ -116,8 +129,14 @@ impl Way {
             Writing::Plain(socket) => Some(Arc::clone(socket)),
             Writing::Secret(_) => None,
         };
-        let outgoing = Outgoing { bytes: Vec::new(), answers: 0, is_writing: false, socket, ended: None };
-        Way { outgoing: Mutex::new(outgoing), stirred: Notify::new() }
+        let outgoing =
+            Outgoing { bytes: Vec::new(), answers: 0, answered_to: 0, is_writing: false, socket, ended: None };
+        Way {
+            outgoing: Mutex::new(outgoing),
+            stirred: Notify::new(),
+            was_heard: AtomicBool::new(true),
+            hearer: AtomicWaker::new(),
+        }
     }
 
     fn outgoing(&self) -> MutexGuard<'_, Outgoing> {
@@ -146,6 +165,7 @@ impl Way {
         if outgoing.answers < MOST_ANSWERS {
             outgoing.answers += 1;
             frame::append(&Frame::<()>::Pong(number), &mut outgoing.bytes);
+            outgoing.answered_to = outgoing.bytes.len();
         }
         drop(outgoing);
         self.flush();
@@ -165,6 +185,18 @@ impl Way {
         outgoing.bytes.is_empty() && !outgoing.is_writing
     }
 
+    /// The other says something on this connection.
+    pub(crate) fn hear(&self) {
+        self.was_heard.store(true, Ordering::Relaxed);
+    }
+
+    /// Waits until the other is not heard for so long.
+    pub(crate) async fn is_silent(&self, silence: Duration) {
+        while self.was_heard.swap(false, Ordering::Relaxed) {
+            sleep(silence).await;
+        }
+    }
+
     /// The connection is over, for this reason, if there was none before.
     pub(crate) fn end(&self, why: &str) {
         let mut outgoing = self.outgoing();
@@ -173,6 +205,13 @@ impl Way {
         outgoing.ended.get_or_insert_with(|| why.into());
         drop(outgoing);
         self.stirred.notify_one();
+        self.hearer.wake();
+    }
+
+    /// Why the connection is over, if it is. If not, who asks is woken when it is.
+    pub(crate) fn ended(&self, context: &Context<'_>) -> Option<String> {
+        self.hearer.register(context.waker());
+        self.outgoing().ended.clone()
     }
 
     pub(crate) fn has_ended(&self) -> bool {
@@ -237,4 +276,70 @@ impl Way {
 /// Adds a message, if there is room for it.
 pub(crate) fn append<M: Serialize>(message: &M, bytes: &mut Vec<u8>) -> bool {
     bytes.len() <= MOST_WAITING && frame::append(&Frame::Message(message), bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::StreamExt;
+    use tokio::net::TcpListener;
+    use tokio::time::Instant;
+    use tokio_util::codec::FramedRead;
+
+    use super::*;
+
+    async fn connection() -> (Arc<Way>, Writing, TcpStream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let stream = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (_, writing) = stream.halves();
+        (Arc::new(Way::over(&writing)), writing, listener.accept().await.unwrap().0)
+    }
+
+    #[tokio::test]
+    async fn what_a_full_socket_does_not_take_comes_later_and_whole_and_few_answers_wait() {
+        let (way, writing, end) = connection().await;
+        let message = vec![7u8; frame::LONGEST_FRAME / 2];
+        let mut pushed = 0;
+        while way.push(&message) {
+            way.flush();
+            pushed += 1;
+        }
+        assert!(!way.is_empty() && pushed >= MOST_WAITING / message.len());
+        for number in 0..10 * MOST_ANSWERS as u64 {
+            way.answer(number);
+        }
+        let carrying = tokio::spawn({
+            let way = Arc::clone(&way);
+            async move { way.carry(writing).await }
+        });
+        let mut frames = FramedRead::new(end, frame::codec(frame::LONGEST_FRAME));
+        for count in 0..pushed + MOST_ANSWERS {
+            let bytes = frames.next().await.unwrap().unwrap();
+            match frame::decode::<Frame<Vec<u8>>>(&bytes).unwrap() {
+                Frame::Message(heard) => assert!(count < pushed && heard == message),
+                Frame::Pong(number) => assert_eq!(number, (count - pushed) as u64),
+                Frame::Ping(_) => panic!("nobody asked"),
+            }
+        }
+        // There is room again, for answers, too.
+        way.answer(99);
+        assert_eq!(frame::decode(&frames.next().await.unwrap().unwrap()), Some(Frame::<()>::Pong(99)));
+        assert!(way.is_empty());
+
+        way.end("it has to");
+        way.end("for another reason");
+        assert_eq!(carrying.await.unwrap(), "it has to");
+        assert!(frames.next().await.is_none(), "the other side sees that it is over");
+    }
+
+    #[tokio::test]
+    async fn who_is_not_heard_for_long_enough_is_silent() {
+        let (way, _, _) = connection().await;
+        let silence = Duration::from_millis(20);
+        for _ in 0..2 {
+            let since = Instant::now();
+            way.is_silent(silence).await;
+            assert!(since.elapsed() >= silence);
+            way.hear();
+        }
+    }
 }
