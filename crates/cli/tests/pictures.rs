@@ -247,6 +247,7 @@ fn a_place_where_nothing_can_be_written_is_refused_before_anything_is_run() {
     for (arguments, words) in [
         (&["compare", "--plot", text(&file)][..], "this is a file; name a folder for the figures"),
         (&["sim", "central", "--plot", text(&file)], "this is a file; name a folder for the figures"),
+        (&["sim", "central", "--plot", "waits.svg"], "name a folder for them, as in --plot waits"),
         (&["compare", "--html", folder], "this is a folder; name a file in it"),
         (&["claims", "--html", &nowhere], "there is no folder"),
         (&["compare", "-n", "101..3"], "the first must not be larger than the second, as in 3..101"),

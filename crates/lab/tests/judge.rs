@@ -401,6 +401,8 @@ fn what_is_no_trace_is_refused_by_file_and_line() {
         }
     };
     assert!(spoilt(&line(3, "nonsense")).starts_with("2.trace, line 3: it is no line of a trace: expected"));
+    let of_sim = spoilt(&line(3, r#"{"at":0,"process":2,"event":"wanted"}"#));
+    assert!(of_sim.starts_with("2.trace, line 3: it is of a run of `quorate sim`, which has judged it"), "{of_sim}");
     assert_eq!(spoilt(&line(1, "")), "2.trace, line 2: it does not begin with a header");
     assert!(spoilt(&|_| String::new()).starts_with("2.trace, line 1: there is no trace in it"));
     let version = spoilt(&|file| file.replace("\"version\":1", "\"version\":2"));

@@ -44,7 +44,12 @@ fn text(judgement: &Judgement) -> String {
     text.push('\n');
     text.push_str(&verdicts(judgement));
     if !judgement.leaders.is_empty() {
-        let named = judgement.leaders.iter().map(|(id, leader)| format!("{id} names {leader}"));
+        let named = judgement.leaders.iter().map(|(id, leader)| {
+            let lives = judgement.lives.iter().filter(|life| life.header.process == *id);
+            let last = lives.max_by_key(|life| life.header.incarnation);
+            let is_cut = last.is_some_and(|life| life.ended.is_none());
+            format!("{id} names {leader}{}", if is_cut { " (its trace has no end)" } else { "" })
+        });
         text.push_str(&format!("\nleaders at the end: {}\n", named.collect::<Vec<_>>().join(", ")));
     }
     text.push('\n');

@@ -109,6 +109,12 @@ impl<'a> Folder<'a> {
             let path = path.display();
             return Err(Failure::Usage(format!("--plot {path}: this is a file; name a folder for the figures")));
         }
+        let is_picture = path.extension().is_some_and(|end| ["svg", "png", "html"].iter().any(|one| end == *one));
+        if is_picture && !path.exists() {
+            let (path, stem) = (path.display(), path.with_extension(""));
+            let why = "figures are several files, so name a folder for them";
+            return Err(Failure::Usage(format!("--plot {path}: {why}, as in --plot {}", stem.display())));
+        }
         std::fs::create_dir_all(path).map_err(|error| Failure::File { path: path.display().to_string(), error })?;
         Ok(Folder(path))
     }

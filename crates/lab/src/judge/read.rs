@@ -94,6 +94,9 @@ fn parse(bytes: &[u8]) -> Result<Line, String> {
     let explain = |error: serde_json::Error| format!("it is no line of a trace: {error}");
     // Quotes within a string are escaped, so that only a record has this.
     if text.contains("\"event\":") {
+        if !text.contains("\"past\":") {
+            return Err("it is of a run of `quorate sim`, which has judged it already; here go traces of nodes".into());
+        }
         return serde_json::from_str(text).map(|entry| Line::Entry(Box::new(entry))).map_err(explain);
     }
     serde_json::from_str(text).map(Line::Mark).map_err(explain)
