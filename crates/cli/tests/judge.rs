@@ -1,6 +1,7 @@
 //! `quorate judge`, on traces that three real nodes have written (the example `turns` of `quorate-net`, with
-//! ricart-agrawala), and on the same with something wrong in them.
+//! ricart-agrawala), on the same with something wrong in them, and on those of three nodes that are tried here.
 
+use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -81,4 +82,41 @@ fn what_is_no_trace_is_named_by_file_and_line() {
     let (code, said) = text(&judge(&[PathBuf::from("nowhere.trace")], &[]));
     assert!(code == 1 && said.contains("reading nowhere.trace"), "{code} {said}");
     assert_eq!(text(&judge(&[], &[])).0, 2);
+}
+
+/// Ports that three nodes, and their clients, can have: the first digits of those that end in 1 to 3.
+fn free_ports() -> [String; 2] {
+    let begin = 1500 + std::process::id() % 1000;
+    let are_free = |first: &u32| {
+        let listening: Vec<_> = (1..=3).map(|id| TcpListener::bind(format!("127.0.0.1:{first}{id}"))).collect();
+        listening.iter().all(Result::is_ok)
+    };
+    let mut free = (begin..3000).filter(are_free).map(|first| first.to_string());
+    [free.next().unwrap(), free.next().unwrap()]
+}
+
+#[test]
+fn three_nodes_are_tried_as_the_documentation_says() {
+    let page = include_str!("../../../docs/network.md");
+    let (_, section) = page.split_once("## Three nodes, to try").unwrap();
+    let script = section.split("```").nth(1).unwrap().strip_prefix("sh").unwrap();
+    let [clients, members] = free_ports();
+    let script = script.replace("127.0.0.1:742", &format!("127.0.0.1:{clients}"));
+    let script = script.replace("127.0.0.1:743", &format!("127.0.0.1:{members}"));
+    // The nodes end with it, also if something goes wrong.
+    let script = format!("trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{script}");
+    let folder = std::env::temp_dir().join(format!("quorate-tried-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).unwrap();
+    let binary = Path::new(env!("CARGO_BIN_EXE_quorate")).parent().unwrap().display().to_string();
+    let path = format!("{binary}:{}", std::env::var("PATH").unwrap());
+    let mut bash = Command::new("timeout");
+    bash.args(["60", "bash", "-euc", &script]).current_dir(&folder).env("PATH", path);
+    let (code, said) = text(&bash.output().unwrap());
+    assert_eq!(code, 0, "{said}");
+    assert_eq!(said.matches("my turn: fence ").count(), 3, "{said}");
+    for line in ["mutual-exclusion  held", "fencing           held", "  reply     6  2 an entry", "4 → 4"] {
+        assert!(said.contains(line), "{line} is not in {said}");
+    }
+    // What is left is only in the way.
+    _ = std::fs::remove_dir_all(&folder);
 }
