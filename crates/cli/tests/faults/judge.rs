@@ -15,8 +15,8 @@ use quorate_lab::property::Monitor;
 use crate::history::{Answer, Line, What};
 use crate::resource::Resource;
 
-/// How long to look for an order before giving up.
-const MOST_STEPS: usize = 30_000_000;
+/// How long to look for an order before giving up, if nobody says how long.
+pub(crate) const MOST_STEPS: usize = 30_000_000;
 
 /// One thing that somebody asked for, and all that came of it.
 #[derive(Clone, Debug)]
@@ -81,8 +81,8 @@ impl Judge {
         }
     }
 
-    /// Judges everything. The resources are in a directory.
-    pub(crate) fn judge(&self, resources: &Path) -> Judgement {
+    /// Judges everything, and looks for so many steps for an order. The resources are in a directory.
+    pub(crate) fn judge(&self, resources: &Path, most_steps: usize) -> Judgement {
         let mut judgement = Judgement::default();
         for asked in self.asked.values() {
             match &asked.answered {
@@ -103,14 +103,14 @@ impl Judge {
         for lock in locks {
             let asked: Vec<_> = self.asked.values().filter(|asked| asked.lock == lock).collect();
             judgement.complaints.extend(watch(lock, &asked));
-            judgement.complaints.extend(self.explain(lock, &asked));
+            judgement.complaints.extend(self.explain(lock, &asked, most_steps));
             judgement.complaints.extend(Resource::of(resources, lock).complaint());
         }
         judgement
     }
 
     /// Whether some order explains every answer about a lock.
-    fn explain(&self, lock: &str, asked: &[&Asked]) -> Option<String> {
+    fn explain(&self, lock: &str, asked: &[&Asked], most_steps: usize) -> Option<String> {
         let mut names = Names::default();
         let mut history: Vec<_> = asked.iter().filter_map(|asked| operation(asked, &mut names)).collect();
         for (name, who) in names.0.clone() {
@@ -119,7 +119,7 @@ impl Judge {
             let last_sure = last_sure.or_else(|| of_session().map(|asked| asked.invoked).min());
             history.push(end(who, last_sure.unwrap_or(0)));
         }
-        match check(&Lock, &history, MOST_STEPS) {
+        match check(&Lock, &history, most_steps) {
             Verdict::Linearizable => None,
             Verdict::Violated { why } => {
                 let names: Vec<_> = names.0.iter().map(|(name, who)| format!("{who} is {name}")).collect();

@@ -4,6 +4,7 @@
 //! ```text
 //! cargo test -p quorate --test faults                       the harness proves itself, then short runs of fixed seeds
 //! cargo test -p quorate --test faults -- long 600 [SEED]    other seeds for so many seconds, or one run of this seed
+//! cargo test -p quorate --test faults -- judge DIR STEPS    a run that was kept once more, with so much patience
 //! cargo test -p quorate --test faults -- load 3600          load for so many seconds; memory and disk are watched
 //! cargo test -p quorate --test faults -- figures            what many locks, waiters and sessions cost
 //! ```
@@ -31,6 +32,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
+use crate::judge::Judge;
 use crate::network::Network;
 use crate::run::{Outcome, Plan, run};
 
@@ -48,10 +50,24 @@ fn main() -> ExitCode {
         worker::main(orders);
         return ExitCode::SUCCESS;
     }
+    if let ["judge", directory, steps] = arguments[..] {
+        return judge_again(Path::new(directory), steps.parse().expect("a number of steps"));
+    }
     match std::env::var_os(INSIDE) {
         None => outside(&arguments),
         Some(directory) => act(&PathBuf::from(directory), &arguments),
     }
+}
+
+/// Judges what a run has left: one that was not decided may be with more steps.
+fn judge_again(directory: &Path, most_steps: usize) -> ExitCode {
+    let history = std::fs::read_to_string(directory.join("history")).expect("a directory of a run, `seed-…`");
+    let judgement = Judge::read(history.lines()).judge(directory, most_steps);
+    println!("{} grants, {} looks, {} unknown", judgement.grants, judgement.looks, judgement.unknown);
+    for complaint in &judgement.complaints {
+        println!("WRONG     {complaint}");
+    }
+    if judgement.complaints.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
 /// Runs this program again in namespaces of its own, with a directory that is removed if all went well.

@@ -9,7 +9,7 @@ use crate::cluster::{Cluster, address, eventually, post};
 use crate::faults::Fault;
 use crate::history::{Answer, Line, What, now};
 use crate::http::ask;
-use crate::judge::Judge;
+use crate::judge::{Judge, MOST_STEPS};
 use crate::network::Network;
 use crate::order;
 use crate::run::{Plan, run};
@@ -88,7 +88,7 @@ impl Script {
 
     fn judge(&self, directory: &Path) -> Vec<String> {
         let lines: Vec<_> = self.lines.iter().map(|line| serde_json::to_string(line).expect("a line")).collect();
-        Judge::read(lines.iter().map(String::as_str)).judge(&directory.join("nothing")).complaints
+        Judge::read(lines.iter().map(String::as_str)).judge(&directory.join("nothing"), MOST_STEPS).complaints
     }
 }
 

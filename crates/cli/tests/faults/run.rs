@@ -12,7 +12,7 @@ use serde_json::json;
 
 use crate::cluster::{Cluster, NODES, addresses, eventually, post};
 use crate::faults::{Fault, Seen, Stage, schedule};
-use crate::judge::{Judge, Judgement};
+use crate::judge::{Judge, Judgement, MOST_STEPS};
 use crate::network::{self, CLIENTS, Network};
 use crate::order::Listener;
 use crate::worker::{ELECTION, LOCKS, Orders};
@@ -106,7 +106,7 @@ pub(crate) fn run(plan: &Plan, network: &mut Network, directory: &Path) -> Outco
     std::thread::sleep(Duration::from_millis(500));
     let lines = workers.finish();
     std::fs::write(directory.join("history"), lines.join("\n")).expect("the history can be kept");
-    let mut judgement = Judge::read(lines.iter().map(String::as_str)).judge(directory);
+    let mut judgement = Judge::read(lines.iter().map(String::as_str)).judge(directory, MOST_STEPS);
     let complaints = &mut judgement.complaints;
     complaints.extend(seen.iter().filter_map(|seen| seen.complaint.clone()));
     complaints.extend(cluster.ended().into_iter().map(|node| format!("node {node} has ended by itself")));

@@ -90,9 +90,51 @@ impl Object for Lock {
             Call::Look { holders } => state.looks_like(holders).then(|| state.clone()),
         }
     }
+
+    fn number(&self, call: &Call) -> Option<Fence> {
+        match call {
+            Call::Acquire { fence, .. } => *fence,
+            Call::Busy { .. } | Call::Release { .. } | Call::End { .. } | Call::Look { .. } => None,
+        }
+    }
+
+    /// A grant of which nobody was told has no fence, so all that it can be of use for is that somebody holds the lock.
+    fn helps(&self, state: &State, supposed: &Call, answered: &Call) -> bool {
+        match supposed {
+            Call::Acquire { who, .. } => state.is_explained_by_a_grant_to(*who, answered),
+            Call::Release { who } | Call::End { who } => {
+                state.holders.get(who).is_some_and(|held| state.is_explained_by_an_end_of(*who, held, answered))
+            }
+            Call::Busy { .. } | Call::Look { .. } => false,
+        }
+    }
 }
 
 impl State {
+    fn is_explained_by_a_grant_to(&self, new: Who, answered: &Call) -> bool {
+        match answered {
+            Call::Acquire { .. } => false,
+            Call::Busy { who } => new != *who && self.holders.keys().all(|holder| holder == who),
+            Call::Release { who } | Call::End { who } => new == *who,
+            Call::Look { holders } => holders.contains_key(&new),
+        }
+    }
+
+    fn is_explained_by_an_end_of(&self, old: Who, held: &(Mode, Option<Fence>), answered: &Call) -> bool {
+        let is_exclusive = held.0 == Mode::Exclusive;
+        match answered {
+            Call::Acquire { who, mode, .. } => *mode == Mode::Exclusive || is_exclusive || old == *who,
+            // To make room for another one.
+            Call::Busy { who } => self.holders.len() == 1 && old == *who,
+            Call::Release { who } | Call::End { who } => !self.holders.contains_key(who),
+            // Who is seen may have come back, with another fence, or to share what it had alone.
+            Call::Look { holders } => match holders.get(&old) {
+                Some(seen) => held.1.is_some_and(|fence| fence != *seen) || is_exclusive && holders.len() > 1,
+                None => true,
+            },
+        }
+    }
+
     fn granted(&self, who: Who, mode: Mode, fence: Option<Fence>) -> Option<State> {
         let is_free = match mode {
             Mode::Exclusive => self.holders.is_empty(),
@@ -125,6 +167,9 @@ pub fn end(who: Who, last_sure: Moment) -> Operation<Call> {
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
+    use super::super::tests::by_trying_all;
     use super::super::{Verdict, check};
     use super::*;
 
@@ -195,11 +240,7 @@ mod tests {
 
     #[test]
     fn an_unknown_request_explains_who_is_seen_and_an_unknown_release_who_is_not() {
-        let unknown = Operation {
-            call: Call::Acquire { who: 1, mode: Mode::Exclusive, fence: None },
-            invoked: 0,
-            answered: None,
-        };
+        let unknown = unknown(1, Mode::Exclusive, 0);
         assert!(holds(&[unknown.clone(), look([], 5), look([(1, 7)], 10), end(1, 0), exclusive(2, 9, 20, 21)]));
         assert!(!holds(&[unknown, look([(1, 7)], 10), end(1, 0), look([], 12), look([(1, 7)], 14)]));
         assert!(holds(&[exclusive(1, 3, 0, 2), release(1, 5, None), look([(1, 3)], 10), exclusive(2, 4, 20, 21)]));
@@ -220,8 +261,7 @@ mod tests {
         for round in 0..400_u64 {
             let (who, at) = (round as Who + 1, round * 10);
             if round % 10 == 3 {
-                let call = Call::Acquire { who, mode: Mode::Exclusive, fence: None };
-                history.push(Operation { call, invoked: at, answered: None });
+                history.push(unknown(who, Mode::Exclusive, at));
                 history.push(end(who, at));
             } else {
                 history.push(exclusive(who, round + 1, at, at + 2));
@@ -231,6 +271,64 @@ mod tests {
         }
         assert!(holds(&history));
         history.push(look([(400, 400)], 5000));
-        assert!(matches!(check(&Lock, &history, 20_000), Verdict::Violated { .. } | Verdict::Undecided { .. }));
+        assert!(matches!(check(&Lock, &history, 20_000), Verdict::Violated { .. }));
+    }
+
+    fn unknown(who: Who, mode: Mode, invoked: Moment) -> Operation<Call> {
+        Operation { call: Call::Acquire { who, mode, fence: None }, invoked, answered: None }
+    }
+
+    /// Each of forty may share the lock or not, but who is seen is none of them.
+    #[test]
+    fn what_would_not_help_to_explain_an_answer_is_not_supposed() {
+        let mut history: Vec<_> =
+            (1..=40).flat_map(|who| [unknown(who, Mode::Shared, 0), release(who, 1, None), end(who, 1)]).collect();
+        history.push(look([(41, 5)], 10));
+        assert!(matches!(check(&Lock, &history, 100), Verdict::Violated { .. }));
+        history.push(exclusive(41, 5, 5, 20));
+        assert_eq!(check(&Lock, &history, 100), Verdict::Linearizable);
+    }
+
+    /// All ask at once, and who is answered first was granted last.
+    #[test]
+    fn grants_are_tried_in_the_order_of_their_fences() {
+        let clients = 1..=40_u64;
+        let mut history: Vec<_> = clients.clone().map(|who| exclusive(who as Who, who, 0, 200 - who)).collect();
+        history.extend(clients.map(|who| release(who as Who, 1, Some(200))));
+        assert_eq!(check(&Lock, &history, 10_000), Verdict::Linearizable);
+        history.push(look([(1, 2)], 300));
+        assert!(matches!(check(&Lock, &history, 10_000), Verdict::Violated { .. }));
+    }
+
+    fn any_call() -> impl Strategy<Value = Call> {
+        let who = 1..4_u32;
+        let mode = prop_oneof![Just(Mode::Exclusive), Just(Mode::Shared)];
+        prop_oneof![
+            4 => (who.clone(), mode, prop::option::weighted(0.6, 1..5_u64))
+                .prop_map(|(who, mode, fence)| Call::Acquire { who, mode, fence }),
+            1 => who.clone().prop_map(|who| Call::Busy { who }),
+            2 => who.clone().prop_map(|who| Call::Release { who }),
+            2 => who.clone().prop_map(|who| Call::End { who }),
+            2 => prop::collection::btree_map(who, 1..5_u64, 0..3).prop_map(|holders| Call::Look { holders }),
+        ]
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+        /// What is left out of the search is nothing that would have been found.
+        #[test]
+        fn the_search_finds_what_trying_all_orders_finds(
+            calls in prop::collection::vec((any_call(), 0..8_u64, 0..8_u64, 0..3_u8), 0..7)
+        ) {
+            let operation = |(call, invoked, takes, luck): (Call, u64, u64, u8)| {
+                // Nobody is told of the end of a session, nor of a grant without a fence.
+                let is_told = !matches!(call, Call::End { .. } | Call::Acquire { fence: None, .. });
+                let is_answered = is_told && (luck > 0 || matches!(call, Call::Acquire { .. }));
+                Operation { call, invoked, answered: is_answered.then_some(invoked + takes) }
+            };
+            let history: Vec<_> = calls.into_iter().map(operation).collect();
+            let all: Vec<_> = history.iter().collect();
+            prop_assert_eq!(holds(&history), by_trying_all(&Lock, &all, &State::default()));
+        }
     }
 }

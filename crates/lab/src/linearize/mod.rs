@@ -7,8 +7,10 @@
 //!
 //! The search is Wing and Gong's (1993) with Lowe's memoisation (2017): what may be next is whatever was invoked before
 //! the first answer that is still to be explained; a set of operations that led to a state once is not tried again in
-//! another order, nor with more suppositions about what was not answered. Linearizability is local, so a history of
-//! many objects is judged one object at a time.
+//! another order, nor with more suppositions about what was not answered. Nothing is supposed that does not
+//! [help](Object::helps) to explain one of the next answers: it could as well happen later, or never. And where answers
+//! are [numbered](Object::number), nothing is tried before what has a smaller number. Linearizability is local, so a
+//! history of many objects is judged one object at a time.
 
 pub mod lock;
 
@@ -32,6 +34,17 @@ pub trait Object {
 
     /// The state after a call, if a call with this answer can happen in this state.
     fn after(&self, state: &Self::State, call: &Self::Call) -> Option<Self::State>;
+
+    /// A number that no call can have after one with a larger number has happened, if the answer has such a number.
+    fn number(&self, _call: &Self::Call) -> Option<u64> {
+        None
+    }
+
+    /// Whether a call that was not answered may be of use in this state before one that was answered is next. If it
+    /// is not, whatever can happen after both can happen without it, or with it after the other.
+    fn helps(&self, _state: &Self::State, _supposed: &Self::Call, _answered: &Self::Call) -> bool {
+        true
+    }
 }
 
 /// A call and when it was made.
@@ -115,6 +128,10 @@ struct Search<'h, O: Object> {
     unexplained: usize,
     /// All before this one are in order.
     first_left: usize,
+    /// The answers that have numbers, in the order of these,
+    numbered: Vec<(u64, usize)>,
+    /// of which all before this one are explained.
+    first_number: usize,
 }
 
 impl<'h, O: Object> Search<'h, O> {
@@ -123,12 +140,28 @@ impl<'h, O: Object> Search<'h, O> {
         operations.sort_by_key(|operation| operation.invoked);
         let (explained, supposed) = (Chosen::none_of(operations.len()), Chosen::none_of(operations.len()));
         let unexplained = operations.iter().filter(|operation| operation.answered.is_some()).count();
-        Search { object, operations, explained, supposed, unexplained, first_left: 0 }
+        let number = |at: usize| operations[at].answered.and_then(|_| object.number(&operations[at].call));
+        let mut numbered: Vec<_> = (0..operations.len()).filter_map(|at| Some((number(at)?, at))).collect();
+        numbered.sort_unstable();
+        Search { object, operations, explained, supposed, unexplained, first_left: 0, numbered, first_number: 0 }
     }
 
-    /// What may be next: whatever was invoked before the first answer among those that are left. Those that were not
-    /// answered come after those that were, as they need not be chosen at all.
-    fn candidates(&self) -> Vec<usize> {
+    /// What may be next in a state: whatever was invoked before the first answer among those that are left. Those that
+    /// were not answered come after those that were, as they need not be chosen at all.
+    fn candidates(&self, state: &O::State) -> Vec<usize> {
+        let mut candidates = self.invoked_before_the_first_answer();
+        let unanswered = candidates.partition_point(|&at| self.operations[at].answered.is_none());
+        let answered = candidates.split_off(unanswered);
+        let call = |at: usize| &self.operations[at].call;
+        candidates.retain(|&at| answered.iter().any(|&next| self.object.helps(state, call(at), call(next))));
+        let smallest = self.numbered.get(self.first_number).map_or(u64::MAX, |(number, _)| *number);
+        let is_due = |at: usize| self.object.number(call(at)).is_none_or(|number| number <= smallest);
+        candidates.extend(answered.into_iter().filter(|&at| is_due(at)));
+        candidates
+    }
+
+    /// The first answer last, and before all others those without one.
+    fn invoked_before_the_first_answer(&self) -> Vec<usize> {
         let left = || (self.first_left..self.operations.len()).filter(|&at| !self.is_chosen(at));
         let mut first_answer = Moment::MAX;
         for at in left() {
@@ -157,6 +190,9 @@ impl<'h, O: Object> Search<'h, O> {
         while self.first_left < self.operations.len() && self.is_chosen(self.first_left) {
             self.first_left += 1;
         }
+        while self.numbered.get(self.first_number).is_some_and(|(_, at)| self.explained.contains(*at)) {
+            self.first_number += 1;
+        }
     }
 
     fn take_back(&mut self, at: usize) {
@@ -167,11 +203,15 @@ impl<'h, O: Object> Search<'h, O> {
             self.supposed.flip(at);
         }
         self.first_left = self.first_left.min(at);
+        while self.first_number > 0 && !self.explained.contains(self.numbered[self.first_number - 1].1) {
+            self.first_number -= 1;
+        }
     }
 
     fn run(mut self, most_steps: usize) -> Verdict {
         let (mut path, mut seen) = (Vec::<Step<O::State>>::new(), Seen::default());
-        let (mut state, mut candidates) = (self.object.first(), self.candidates());
+        let mut state = self.object.first();
+        let mut candidates = self.candidates(&state);
         let mut farthest: Option<(usize, String)> = None;
         for _ in 0..most_steps {
             if self.unexplained == 0 {
@@ -203,7 +243,8 @@ impl<'h, O: Object> Search<'h, O> {
             }
             suppositions.push(self.supposed.clone());
             path.push(Step { state, candidates, chosen: next });
-            (state, candidates) = (after, self.candidates());
+            candidates = self.candidates(&after);
+            state = after;
         }
         Verdict::Undecided { steps: most_steps }
     }
@@ -215,7 +256,7 @@ impl<'h, O: Object> Search<'h, O> {
             format!("  {call:?}, invoked at {invoked}, answered at {answered:?}\n")
         };
         let last = path[path.len().saturating_sub(LAST)..].iter().map(|step| shown(step.chosen)).collect::<String>();
-        let mut left = self.candidates();
+        let mut left = self.invoked_before_the_first_answer();
         left.reverse();
         let stuck = left.into_iter().take(LAST).map(shown).collect::<String>();
         format!("after\n{last}the state is {state:?}, and no order explains all of\n{stuck}")
@@ -311,14 +352,14 @@ mod tests {
     }
 
     /// Tries every order of every choice of unanswered operations.
-    fn by_trying_all(left: &[Operation<Call>], state: u8) -> bool {
+    pub(super) fn by_trying_all<O: Object>(object: &O, left: &[&Operation<O::Call>], state: &O::State) -> bool {
         let first_answer = left.iter().filter_map(|one| one.answered).min();
         let Some(first_answer) = first_answer else { return true };
         (0..left.len()).any(|at| {
             let mut rest = left.to_vec();
             let next = rest.remove(at);
             next.invoked <= first_answer
-                && Register.after(&state, &next.call).is_some_and(|after| by_trying_all(&rest, after))
+                && object.after(state, &next.call).is_some_and(|after| by_trying_all(object, &rest, &after))
         })
     }
 
@@ -334,7 +375,8 @@ mod tests {
                     operation(call, invoked, (luck > 0).then_some(invoked + takes))
                 })
                 .collect();
-            prop_assert_eq!(is_linearizable(&history), by_trying_all(&history, 0));
+            let all: Vec<_> = history.iter().collect();
+            prop_assert_eq!(is_linearizable(&history), by_trying_all(&Register, &all, &0));
         }
     }
 }
