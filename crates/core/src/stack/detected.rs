@@ -6,6 +6,9 @@
 //! So that this one is not suspected because of what the former life has missed, whatever is heard of somebody counts
 //! as a beat. The dead are found as soon as before: their last words take no longer than their last beat.
 //!
+//! The process may be told by others, too, whom to suspect, but not whom to trust while the detector does not: nobody
+//! would suspect that one again, and who waits for the dead waits for ever.
+//!
 //! The detector never believes that it is right: with pauses and partitions no bound on delays is a fact, and who
 //! beats again is taken back.
 
@@ -143,6 +146,7 @@ impl<P: Process> Process for Detected<P> {
                 self.of_detector(Event::Start { incarnation, saved: None }, effects);
             }
             Event::Input(input) => self.of_process(Event::Input(input), effects),
+            Event::Notice(Notice::Trust(id)) if self.suspects(id) => {}
             Event::Notice(notice) => self.of_process(Event::Notice(notice), effects),
             Event::Receive { from, message: Message::Detector(message) } => {
                 self.of_detector(Event::Receive { from, message }, effects);
@@ -186,6 +190,24 @@ mod tests {
         let beat = crate::detector::heartbeat::Message::Beat { incarnation: 1 };
         effects_of(1, &mut first, Event::Receive { from: Id::new(2), message: Message::Detector(beat) });
         assert_eq!(outputs(&mut first, Event::Input(crate::mutex::Input::Enter)), 0, "it is asked again");
+    }
+
+    /// Whoever says so: only a beat shows that the dead live.
+    #[test]
+    fn who_is_taken_for_dead_is_not_trusted_because_others_say_so() {
+        let mut first = Told::new(&test_setting(&RicartAgrawala::ENTRY, 1, 3, &[]));
+        effects_of(1, &mut first, Event::Start { incarnation: 1, saved: None });
+        let silence = |id| Event::Timeout(Timer::Detector(crate::detector::heartbeat::Timer::Silence(Id::new(id))));
+        effects_of(1, &mut first, silence(3));
+        for id in [2, 3] {
+            effects_of(1, &mut first, Event::Notice(Notice::Suspect(Id::new(id))));
+        }
+        for id in [2, 3] {
+            effects_of(1, &mut first, Event::Notice(Notice::Trust(Id::new(id))));
+        }
+        let asked = effects_of(1, &mut first, Event::Input(crate::mutex::Input::Enter));
+        let is_asked = |id| asked.iter().any(|effect| matches!(effect, Effect::Send { to, .. } if *to == Id::new(id)));
+        assert!(is_asked(2) && !is_asked(3), "it lives, and waits for nobody else: {asked:?}");
     }
 
     /// Also what is no beat shows that somebody lives; but who is suspected has to beat.
