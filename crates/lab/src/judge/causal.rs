@@ -19,7 +19,7 @@ use super::merge::{Event, Merged};
 struct Turn<'a> {
     entered: &'a Event,
     /// When it left, if it did.
-    left: Option<Moment>,
+    left: Option<&'a Event>,
     /// Whether it is known not to have left in its life, rather than that nobody wrote it down.
     is_open: bool,
 }
@@ -32,7 +32,12 @@ pub(super) fn exclusion(events: &[&Event], merged: &Merged) -> Finding {
     for turn in &turns {
         let (me, at) = (turn.entered.record.process, turn.entered.record.at);
         for (&other, before) in &latest {
-            let why = || format!("{me} entered while {other} was inside");
+            let why = || match before.left {
+                Some(left) if left.record.at <= at => {
+                    format!("{me} entered, and no message shows that {other} had left, though by their clocks it had")
+                }
+                Some(_) | None => format!("{me} entered while {other} was inside"),
+            };
             match overlap(before, turn, merged) {
                 Overlap::No => {}
                 Overlap::Yes => return Finding::Violated { at, by: Some(me), why: why() },
@@ -66,7 +71,7 @@ fn overlap(before: &Turn<'_>, turn: &Turn<'_>, merged: &Merged) -> Overlap {
         };
     }
     match before.left {
-        Some(left) if turn.entered.is_after(other, left) => Overlap::No,
+        Some(left) if turn.entered.is_after(other, left.moment()) => Overlap::No,
         Some(_) => Overlap::Yes,
         // It never left: it crashed, or stopped. If it knew of this turn before, it was inside with it.
         None => {
@@ -94,7 +99,7 @@ fn turns<'a>(events: &[&'a Event], merged: &Merged) -> Vec<Turn<'a>> {
             }
             What::Leaving | What::Withdrew => {
                 if let Some(turn) = inside.remove(&me) {
-                    turns[turn].left = Some(event.moment());
+                    turns[turn].left = Some(event);
                 }
             }
             What::Crashed => _ = inside.remove(&me),
