@@ -3,7 +3,7 @@
 //! Both sides begin with a preface that never changes, so that whoever speaks another version is told apart from who
 //! speaks nonsense. The first frame says who speaks and what it takes for granted ([`Hello`]); it is answered by one
 //! that says whether it may ([`Verdict`]). After that, both may send messages of their processes; and who has connected
-//! asks how long the way is, which is answered on the same connection.
+//! asks how long the way is, which is answered on the same connection, or says why it does not want to talk after all.
 
 use std::io;
 
@@ -21,7 +21,7 @@ const MAGIC: [u8; 8] = *b"quorate\0";
 /// How long the preface is.
 const PREFACE: usize = MAGIC.len() + 4;
 /// Which frames there are, and how they are written. A node talks only with nodes of the same version.
-pub(crate) const VERSION: u32 = 5;
+pub(crate) const VERSION: u32 = 6;
 /// How long the first frames may be.
 pub(crate) const LONGEST_HELLO: usize = 4096;
 /// How long frames may be: much longer than any message of an algorithm is.
@@ -63,6 +63,8 @@ pub(crate) enum Frame<M> {
     Ping(u64),
     /// The answer.
     Pong(u64),
+    /// Why it hangs up, now that it knows whom it has reached: only who has connected says so, before anything else.
+    Refused(String),
 }
 
 /// Says which protocol this is: before any frame, and before anything is known of the other.

@@ -103,7 +103,8 @@ impl Visitor for Saying {
     /// All that three nodes say to each other, with clocks and without, when two of them ask for something and one is
     /// suspected and trusted again.
     fn mutex<M: Mutex>(self) -> Vec<Vec<u8>> {
-        let mut seeds = [Frame::<MessageOf<M>>::Ping(3), Frame::Pong(3)].map(|frame| seed(self.0, &frame)).to_vec();
+        let said = [Frame::<MessageOf<M>>::Ping(3), Frame::Pong(3), Frame::Refused("it is late".into())];
+        let mut seeds = said.map(|frame| seed(self.0, &frame)).to_vec();
         let group = Options::new(&M::ENTRY, [])
             .and_then(|options| Group::new(&M::ENTRY, 3, 10, Timing::Asynchronous, options))
             .and_then(|group| group.recovering(&M::ENTRY, Some(Recovering::default())));

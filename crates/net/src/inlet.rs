@@ -12,7 +12,7 @@ use std::task::{Context, Poll};
 use quorate_core::id::Id;
 use quorate_core::process::Message;
 use tokio::time::Instant;
-use tracing::{info, warn};
+use tracing::{debug, info, warn};
 
 use crate::bell::Bell;
 use crate::frame::{self, Frame};
@@ -60,8 +60,9 @@ impl Inlets {
     /// There is a connection with a member, with this bell. One that was opened on the same side before ends, and so
     /// does every one on which another process spoke for the member.
     pub(crate) fn insert(&mut self, inlet: Inlet, bell: Bell) {
-        let opened = inlet.opened.name();
-        info!(node = self.node.number(), peer = inlet.from.number(), opened, "hears it");
+        if inlet.is_attached {
+            inlet.log_that_it_is_heard(self.node);
+        }
         self.inlets.retain(|(before, _)| !inlet.replaces(before));
         self.inlets.push((inlet, bell));
     }
@@ -75,15 +76,24 @@ impl Inlets {
             if !bell.has_rung() {
                 continue;
             }
-            match inlet.poll(&mut bell.context(), arrived) {
+            let was_attached = inlet.is_attached;
+            let is_left = inlet.poll(&mut bell.context(), arrived);
+            if inlet.is_attached && !was_attached {
+                inlet.log_that_it_is_heard(self.node);
+            }
+            match is_left {
                 Ok(true) => {
                     bell.look_again();
                     is_more = true;
                 }
                 Ok(false) => {}
                 Err(why) => {
-                    let (peer, opened) = (inlet.from.number(), inlet.opened.name());
-                    info!(node = self.node.number(), peer, opened, "does not hear it on this connection: {why}");
+                    let (node, peer, opened) = (self.node.number(), inlet.from.number(), inlet.opened.name());
+                    if inlet.is_attached {
+                        info!(node, peer, opened, "does not hear it on this connection: {why}");
+                    } else {
+                        debug!(node, peer, opened, "has not heard it on this connection: {why}");
+                    }
                     inlet.way.end(&why);
                     ended.push(Arc::clone(&inlet.way));
                 }
@@ -118,6 +128,10 @@ impl Inlet {
         (Arc::clone(&self.way), Arc::clone(&self.outbox))
     }
 
+    fn log_that_it_is_heard(&self, node: Id) {
+        info!(node = node.number(), peer = self.from.number(), opened = self.opened.name(), "hears it");
+    }
+
     fn replaces(&self, before: &Inlet) -> bool {
         let is_other_side = self.opened != before.opened && self.speaking.is_same(&before.speaking);
         self.from == before.from && !is_other_side
@@ -125,9 +139,8 @@ impl Inlet {
 
     /// Hears what there is to hear, for one turn. Is there more? Fails when the connection has ended.
     fn poll<M: Message>(&mut self, context: &mut Context<'_>, arrived: &mut Vec<Arrived<M>>) -> Result<bool, String> {
-        if let Some(why) = self.way.ended(context) {
-            return Err(why);
-        }
+        // Also if nothing can be said any more, what was said before is heard.
+        let ended = self.way.ended(context);
         let mut heard = 0;
         loop {
             while let Some(bytes) = self.incoming.next_frame().map_err(|error| error.to_string())? {
@@ -135,7 +148,15 @@ impl Inlet {
                     (Some(Frame::Message(message)), _) => arrived.push(Arrived { from: self.from, message }),
                     (Some(Frame::Ping(number)), Opened::There) => self.way.answer(number),
                     (Some(Frame::Pong(number)), Opened::Here) => self.outbox.hear_answer(number),
-                    (Some(Frame::Ping(_) | Frame::Pong(_)) | None, _) => {
+                    (Some(Frame::Refused(why)), Opened::There) if !self.is_attached => {
+                        // Its words, not ours.
+                        let why = format!("it refuses to talk: {}", why.escape_debug());
+                        if self.outbox.be_refused(&why) {
+                            warn!(peer = self.from.number(), "hangs up again: {why}");
+                        }
+                        return Err(why);
+                    }
+                    (Some(Frame::Ping(_) | Frame::Pong(_) | Frame::Refused(_)) | None, _) => {
                         warn!(peer = self.from.number(), "it says what makes no sense: the connection is closed");
                         return Err("it made no sense".into());
                     }
@@ -156,7 +177,7 @@ impl Inlet {
                     self.way.hear();
                 }
                 Poll::Ready(Err(error)) => return Err(error.to_string()),
-                Poll::Pending => return Ok(false),
+                Poll::Pending => return ended.map_or(Ok(false), Err),
             }
         }
     }

@@ -29,6 +29,9 @@
 //! [`Surviving`]: quorate_core::stack::Surviving
 
 mod alarm;
+#[cfg(test)]
+#[path = "../tests/nodes/authority.rs"]
+mod authority;
 mod bell;
 mod config;
 mod desk;

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::codec::Framed;
 use tracing::{debug, info, warn};
 
-use crate::frame::{self, Hello, LONGEST_FRAME, LONGEST_HELLO, Verdict};
+use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, Verdict};
 use crate::incoming::Incoming;
 use crate::inlet::Inlet;
 use crate::outbox::{Opened, Outbox};
@@ -75,7 +75,8 @@ impl Link {
         }
     }
 
-    async fn open(&self) -> Result<(Inlet, Writing), String> {
+    /// Opens it, once.
+    pub(crate) async fn open(&self) -> Result<(Inlet, Writing), String> {
         let broken = |error: io::Error| explain(&error);
         let socket = TcpStream::connect(&self.address).await.map_err(broken)?;
         socket.set_nodelay(true).map_err(broken)?;
@@ -95,9 +96,16 @@ impl Link {
         frame::read_preface(framed.get_mut()).await?;
         begun.and(said).map_err(broken)?;
         let answer = framed.next().await.ok_or("it hung up")?.map_err(broken)?;
-        let (speaking, _) = match frame::decode(&answer) {
+        let speaking = match frame::decode(&answer) {
             Some(Verdict::Welcome { incarnation, instance }) => {
-                self.speakers.admit(self.to, incarnation, instance, Instant::now())?
+                match self.speakers.admit(self.to, incarnation, instance, Instant::now()) {
+                    Ok((speaking, _)) => speaking,
+                    Err(why) => {
+                        // It has to know, too; if it does not hear it, it hears it the next time.
+                        _ = framed.send(frame::encode(&Frame::<()>::Refused(why.clone()))).await;
+                        return Err(why);
+                    }
+                }
             }
             // Its words, not ours.
             Some(Verdict::Refused { why }) => return Err(format!("it refuses to talk: {}", why.escape_debug())),
@@ -139,4 +147,18 @@ fn jittered(pause: Duration) -> Duration {
     let share =
         getrandom::fill(&mut random).map_or(1.0, |()| f64::from(u32::from_ne_bytes(random)) / f64::from(u32::MAX));
     pause.mul_f64(0.5 + share / 2.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn pauses_are_between_half_of_it_and_all_of_it_and_differ() {
+        let pauses: BTreeSet<_> = (0..100).map(|_| jittered(LATE)).collect();
+        assert!(pauses.iter().all(|pause| (LATE / 2..=LATE).contains(pause)), "{pauses:?}");
+        assert!(pauses.len() > 50, "{pauses:?}");
+    }
 }

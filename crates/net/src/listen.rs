@@ -226,3 +226,6 @@ async fn hear_out(mut stream: impl AsyncRead + AsyncWrite + Unpin) {
     // It is refused, whatever comes of it.
     _ = timeout(HEARING_OUT, heard).await;
 }
+
+#[cfg(test)]
+mod tests;

@@ -103,7 +103,7 @@ pub(crate) enum Command {
     Observe(Number),
     Stamp(oneshot::Sender<Number>),
     Status(oneshot::Sender<NodeStatus>),
-    Stop(oneshot::Sender<()>),
+    Stop,
 }
 
 /// How a node is.
@@ -268,8 +268,10 @@ impl Node {
 
     /// Leaves the group, as if it had crashed: all guards are lost.
     pub async fn stop(&self) {
-        // If it has stopped before, that is just as well.
-        _ = self.request(Command::Stop).await;
+        // If it has been told so before, that is just as well.
+        _ = self.command(Command::Stop);
+        let mut leader = self.handle.leader.clone();
+        while leader.changed().await.is_ok() {}
     }
 
     fn command(&self, command: Command) -> Result<(), Refused> {

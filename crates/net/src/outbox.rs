@@ -55,6 +55,8 @@ pub(crate) struct Outbox {
     asked: Mutex<Option<(u64, Instant)>>,
     /// Why there is no connection that was opened here, since the last attempt failed.
     failure: Mutex<Option<Arc<str>>>,
+    /// Why the other has hung up on a connection that it had opened itself, if it does not talk.
+    refusal: Mutex<Option<Arc<str>>>,
 }
 
 /// The connections that there are.
@@ -99,6 +101,7 @@ impl Outbox {
             questions: AtomicU64::default(),
             asked: Mutex::default(),
             failure: Mutex::default(),
+            refusal: Mutex::default(),
         }
     }
 
@@ -139,7 +142,9 @@ impl Outbox {
         }
         way.push_bytes(&std::mem::take(&mut ways.waiting));
         *ways.opened(opened) = Some(Arc::clone(way));
-        way.flush();
+        // What was added to the other one goes over it: whoever flushes from now on may not look there.
+        ways.any().for_each(|way| way.flush());
+        note(&self.refusal, None);
     }
 
     /// Does not speak over this connection any more.
@@ -173,12 +178,12 @@ impl Outbox {
 
     /// Notes why none could be. Says whether that is news.
     pub(crate) fn fail(&self, failure: Option<&str>) -> bool {
-        let mut known = self.failed();
-        let is_news = known.as_deref() != failure;
-        if is_news {
-            *known = failure.map(Into::into);
-        }
-        is_news
+        note(&self.failure, failure)
+    }
+
+    /// Notes why the other does not talk on the one that it has opened. Says whether that is news.
+    pub(crate) fn be_refused(&self, why: &str) -> bool {
+        note(&self.refusal, Some(why))
     }
 
     /// Whether there is a connection that was opened here.
@@ -186,13 +191,11 @@ impl Outbox {
         self.ways().opened_here.is_some()
     }
 
-    /// Why there is no connection that was opened here, if an attempt to open one has failed.
+    /// Why there is no connection that was opened here, if an attempt to open one has failed: what the other says of
+    /// that, if it does.
     pub(crate) fn failure(&self) -> Option<Arc<str>> {
-        self.failed().clone()
-    }
-
-    fn failed(&self) -> MutexGuard<'_, Option<Arc<str>>> {
-        self.failure.lock().unwrap_or_else(PoisonError::into_inner)
+        let known = |reason: &Mutex<Option<Arc<str>>>| reason.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        known(&self.refusal).or_else(|| known(&self.failure))
     }
 
     /// How often a connection was opened here.
@@ -246,6 +249,16 @@ impl Outbox {
     }
 }
 
+/// Notes a reason. Says whether it is another one.
+fn note(known: &Mutex<Option<Arc<str>>>, reason: Option<&str>) -> bool {
+    let mut known = known.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_news = known.as_deref() != reason;
+    if is_news {
+        *known = reason.map(Into::into);
+    }
+    is_news
+}
+
 #[cfg(test)]
 mod tests {
     use tokio::io::AsyncReadExt;
@@ -296,6 +309,12 @@ mod tests {
             outbox.detach(&best);
             say(&outbox, 4);
             assert_eq!(heard(&mut heard_spare).await, [4], "nothing but this");
+            // What was added while it was the only one goes over it, also if it is not any more when that is flushed.
+            outbox.push(&7_u8);
+            outbox.attach(second, &best);
+            outbox.flush();
+            assert_eq!(heard(&mut heard_spare).await, [7]);
+            outbox.detach(&best);
             outbox.detach(&spare);
             assert!(!outbox.is_connected() && outbox.is_empty());
             say(&outbox, 5);

@@ -15,7 +15,7 @@ use quorate_core::process::{Event, Notice, Process};
 use quorate_core::stack::resources::{Input, Output};
 use quorate_core::stack::{Member as _, Name, Request, Surviving, traced};
 use quorate_core::trace::What;
-use tokio::sync::{mpsc, oneshot, watch};
+use tokio::sync::{mpsc, watch};
 use tokio::task::JoinSet;
 use tokio::time::{Instant, sleep, sleep_until, timeout};
 use tracing::{error, info, warn};
@@ -40,6 +40,8 @@ pub(crate) struct Running<M: Mutex> {
     pub(crate) incarnation: u64,
     pub(crate) driver: Driver<Surviving<M>>,
     pub(crate) desk: Desk,
+    /// Who is told who leads. That nobody can be told any more means that the node has stopped: it is dropped after
+    /// the driver, so that whoever waits for that finds the directory free.
     pub(crate) leader: watch::Sender<Option<Id>>,
     /// Whom they were told of last.
     pub(crate) known_leader: Option<Id>,
@@ -100,8 +102,8 @@ impl<M: Mutex> Running<M> {
         let mut alarm = std::pin::pin!(sleep_until(Instant::now()));
         let bells = Bells::default();
         let (new_inlet, new_command, clock) = (bells.add(), bells.add(), bells.add());
-        let mut stopped = None;
-        while stopped.is_none() {
+        let mut is_stopped = false;
+        while !is_stopped {
             if !self.has_settled().await {
                 break;
             }
@@ -147,16 +149,14 @@ impl<M: Mutex> Running<M> {
                 break;
             }
             for command in commanded.drain(..) {
-                stopped = stopped.or(self.obey(command));
+                is_stopped |= self.obey(command);
             }
             self.driver.ring();
         }
         info!(node = self.me.number(), "stops");
+        // Whoever asks from now on, or has asked in vain, is told that it has stopped.
+        commands.close();
         self.farewell(inlets, arrived).await;
-        if let Some(stopped) = stopped {
-            // Who asked may not care any more.
-            _ = stopped.send(());
-        }
     }
 
     /// Who has not beaten for so long that others may have given it up gives itself up, before it does anything else.
@@ -179,8 +179,9 @@ impl<M: Mutex> Running<M> {
     /// Says what is still to be said, if that does not take long, and hangs up.
     async fn farewell(mut self, mut inlets: Inlets, mut ignored: Vec<Arrived<MessageOf<M>>>) {
         let is_settled = self.settle().await.is_ok();
-        // Before anybody else can be let in: who has a turn hears that it is over.
+        // Before anybody else can be let in: who has a turn, or leads, hears that it is over.
         drop(std::mem::take(&mut self.desk));
+        self.leader.send_replace(None);
         // A connection on which something is left to read is reset in the end, and what was said on it may be lost.
         let mut ignore = || {
             inlets.receive(&mut ignored);
@@ -280,8 +281,8 @@ impl<M: Mutex> Running<M> {
         }
     }
 
-    /// Does what was asked. Returns whom to tell when it has stopped, if it is to.
-    fn obey(&mut self, command: Command) -> Option<oneshot::Sender<()>> {
+    /// Does what was asked. Is it to stop?
+    fn obey(&mut self, command: Command) -> bool {
         match command {
             Command::Ask { name, waiter } => {
                 let resources = self.driver.process().resources();
@@ -289,7 +290,7 @@ impl<M: Mutex> Running<M> {
                 if is_full && !resources.contains(&name) && !self.names.contains(&name) {
                     // Who asked may not care any more.
                     _ = waiter.granted.send(Err(Refused::TooManyNames));
-                    return None;
+                    return false;
                 }
                 if !self.names.contains(&name) {
                     self.names.insert(name.clone());
@@ -327,9 +328,9 @@ impl<M: Mutex> Running<M> {
                 _ = tell.send(highest);
             }
             Command::Status(tell) => _ = tell.send(self.status()),
-            Command::Stop(tell) => return Some(tell),
+            Command::Stop => return true,
         }
-        None
+        false
     }
 
     fn status(&self) -> NodeStatus {

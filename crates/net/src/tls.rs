@@ -148,6 +148,15 @@ impl Tls {
     }
 }
 
+#[cfg(test)]
+impl Tls {
+    /// What an authority gives to a member.
+    pub(crate) fn issued(authority: &crate::authority::Authority, id: u32) -> Tls {
+        let [ca, cert, key] = authority.issue(&member_name(id));
+        Tls::read(&TlsFiles { ca, cert, key }, Id::new(id)).unwrap()
+    }
+}
+
 /// Whether who has connected has shown the certificate of this member.
 pub(crate) fn has_shown(stream: &server::TlsStream<TcpStream>, id: u32) -> bool {
     let (_, connection) = stream.get_ref();

@@ -281,9 +281,13 @@ pub(crate) fn append<M: Serialize>(message: &M, bytes: &mut Vec<u8>) -> bool {
 #[cfg(test)]
 mod tests {
     use futures_util::StreamExt;
+    use quorate_core::id::Id;
     use tokio::net::TcpListener;
     use tokio::time::Instant;
     use tokio_util::codec::FramedRead;
+
+    use crate::authority::Authority;
+    use crate::tls::Tls;
 
     use super::*;
 
@@ -317,7 +321,7 @@ mod tests {
             match frame::decode::<Frame<Vec<u8>>>(&bytes).unwrap() {
                 Frame::Message(heard) => assert!(count < pushed && heard == message),
                 Frame::Pong(number) => assert_eq!(number, (count - pushed) as u64),
-                Frame::Ping(_) => panic!("nobody asked"),
+                Frame::Ping(_) | Frame::Refused(_) => panic!("nobody says that"),
             }
         }
         // There is room again, for answers, too.
@@ -329,6 +333,51 @@ mod tests {
         way.end("for another reason");
         assert_eq!(carrying.await.unwrap(), "it has to");
         assert!(frames.next().await.is_none(), "the other side sees that it is over");
+    }
+
+    /// What is encrypted is written by the connection's task alone, from a buffer of its own.
+    #[tokio::test]
+    async fn in_secret_as_little_waits_for_who_does_not_read_and_all_of_it_comes_in_the_end() {
+        let directory = std::env::temp_dir().join(format!("quorate-way-{}", std::process::id()));
+        let authority = Authority::new(&directory);
+        let [first, second] = [1, 2].map(|id| Tls::issued(&authority, id));
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let socket = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let accepted = listener.accept().await.unwrap().0;
+        let (opened, accepted) = tokio::join!(first.connect(Id::new(2), socket), second.accept(accepted));
+        let (_reading, writing) = opened.unwrap().halves();
+        let way = Arc::new(Way::over(&writing));
+        let carrying = tokio::spawn({
+            let way = Arc::clone(&way);
+            async move { way.carry(writing).await }
+        });
+        // One buffer is being written, one is full, and the system keeps a little.
+        let (message, most) = (vec![7u8; frame::LONGEST_FRAME / 2], 8 * MOST_WAITING / frame::LONGEST_FRAME);
+        let (mut pushed, mut is_full) = (0, 0);
+        while is_full < 5 {
+            if way.push(&message) {
+                (pushed, is_full) = (pushed + 1, 0);
+                way.flush();
+            } else {
+                is_full += 1;
+                sleep(Duration::from_millis(5)).await;
+            }
+            tokio::task::yield_now().await;
+            assert!(pushed < most, "there is always room");
+        }
+        assert!(!way.is_empty());
+        let Ok(end) = accepted else { panic!("it is accepted") };
+        let mut frames = FramedRead::new(end, frame::codec(frame::LONGEST_FRAME));
+        for _ in 0..pushed {
+            let bytes = frames.next().await.unwrap().unwrap();
+            assert_eq!(frame::decode(&bytes), Some(Frame::Message(message.clone())));
+        }
+        while !way.is_empty() {
+            tokio::task::yield_now().await;
+        }
+        way.end("it has to");
+        assert_eq!(carrying.await.unwrap(), "it has to");
+        std::fs::remove_dir_all(directory).unwrap();
     }
 
     #[tokio::test]

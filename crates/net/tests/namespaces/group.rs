@@ -1,5 +1,5 @@
 //! A group of members under one fault: it works, it goes on without the one who has the fault, and that one joins
-//! again.
+//! again; also if another one is dead meanwhile.
 
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -38,8 +38,17 @@ pub(crate) fn run(job: &Job, directory: &Path) -> Result<String, String> {
     group.members = (1..=N).map(|id| group.start(id)).collect();
     let all: Vec<u32> = (1..=N).collect();
     let victim = (job.seed % u64::from(N)) as u32 + 1;
-    let survivors: Vec<u32> = all.iter().copied().filter(|&id| id != victim || job.fault == Fault::Nothing).collect();
+    let dead = (job.fault == Fault::PauseBesideDead).then_some(victim % N + 1);
+    let living: Vec<u32> = all.iter().copied().filter(|&id| Some(id) != dead).collect();
+    let survivors: Vec<u32> =
+        living.iter().copied().filter(|&id| id != victim || job.fault == Fault::Nothing).collect();
     let mut times = vec![group.wait(&all, "in the beginning")?];
+    if let Some(dead) = dead {
+        group.kill(dead);
+        // Everybody takes it for dead, also who stands still next.
+        std::thread::sleep(2 * TOLERANCE);
+        times.push(group.wait(&living, &format!("when {dead} is dead"))?);
+    }
     // It has its turn when it happens, and goes on with it afterwards.
     if job.fault != Fault::Nothing && !group.resource.keep(victim, LONG) {
         return Err(format!("{victim} had no turn within {LONG:?}"));
@@ -50,7 +59,11 @@ pub(crate) fn run(job: &Job, directory: &Path) -> Result<String, String> {
     times.push(group.wait(&survivors, &format!("while {victim} is not well"))?);
     group.end(victim);
     group.resource.let_go();
-    times.push(group.wait(&all, &format!("when {victim} is well again"))?);
+    times.push(group.wait(&living, &format!("when {victim} is well again"))?);
+    if let Some(dead) = dead {
+        *group.member(dead) = group.start(dead);
+        times.push(group.wait(&all, &format!("when {dead} is back"))?);
+    }
     let judgement = group.stop()?;
     let lost = group.wire.lost_percent();
     let expected = job.loss_percent as f64;
@@ -59,8 +72,9 @@ pub(crate) fn run(job: &Job, directory: &Path) -> Result<String, String> {
     }
     let account = group.resource.account();
     let refused = account.iter().filter(|shown| !shown.is_taken).count();
-    check(&judgement, refused, (job.fault == Fault::Pause).then_some(victim))?;
-    let is_deposed = matches!(job.fault, Fault::Pause | Fault::Cut | Fault::Mute | Fault::Deaf);
+    let is_paused = matches!(job.fault, Fault::Pause | Fault::PauseBesideDead);
+    check(&judgement, refused, is_paused.then_some(victim))?;
+    let is_deposed = is_paused || matches!(job.fault, Fault::Cut | Fault::Mute | Fault::Deaf);
     if is_deposed && !account.iter().any(|shown| shown.by == victim && !shown.is_taken) {
         return Err(format!("others had turns during that of {victim}, and its fence was not refused"));
     }
@@ -141,14 +155,16 @@ impl Group<'_> {
         }
     }
 
+    fn kill(&mut self, victim: u32) {
+        self.member(victim).kill().expect("it is ours");
+        self.member(victim).wait().expect("it is ours");
+    }
+
     fn begin(&mut self, victim: u32) {
         match self.job.fault {
             Fault::Nothing => {}
-            Fault::Kill => {
-                self.member(victim).kill().expect("it is ours");
-                self.member(victim).wait().expect("it is ours");
-            }
-            Fault::Pause => signal(self.member(victim), "STOP"),
+            Fault::Kill => self.kill(victim),
+            Fault::Pause | Fault::PauseBesideDead => signal(self.member(victim), "STOP"),
             Fault::Cut => self.wire.change(|weather| (weather.mute, weather.deaf) = (Some(victim), Some(victim))),
             Fault::Mute => self.wire.change(|weather| weather.mute = Some(victim)),
             Fault::Deaf => self.wire.change(|weather| weather.deaf = Some(victim)),
@@ -159,7 +175,7 @@ impl Group<'_> {
         match self.job.fault {
             Fault::Nothing => {}
             Fault::Kill => *self.member(victim) = self.start(victim),
-            Fault::Pause => signal(self.member(victim), "CONT"),
+            Fault::Pause | Fault::PauseBesideDead => signal(self.member(victim), "CONT"),
             Fault::Cut | Fault::Mute | Fault::Deaf => {
                 self.wire.change(|weather| (weather.mute, weather.deaf) = (None, None));
             }

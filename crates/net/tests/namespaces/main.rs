@@ -40,6 +40,8 @@ enum Fault {
     Kill,
     /// It is stopped for longer than silence is tolerated.
     Pause,
+    /// So it is, when another one is dead, and stays so for longer.
+    PauseBesideDead,
     /// Its cable is cut.
     Cut,
     /// Nothing comes from it.
@@ -49,13 +51,15 @@ enum Fault {
 }
 
 impl Fault {
-    const ALL: [Fault; 6] = [Fault::Nothing, Fault::Kill, Fault::Pause, Fault::Cut, Fault::Mute, Fault::Deaf];
+    const ALL: [Fault; 7] =
+        [Fault::Nothing, Fault::Kill, Fault::Pause, Fault::PauseBesideDead, Fault::Cut, Fault::Mute, Fault::Deaf];
 
     fn name(self) -> &'static str {
         match self {
             Fault::Nothing => "nothing",
             Fault::Kill => "kill",
             Fault::Pause => "pause",
+            Fault::PauseBesideDead => "pause-beside-dead",
             Fault::Cut => "cut",
             Fault::Mute => "mute",
             Fault::Deaf => "deaf",
@@ -152,7 +156,7 @@ fn outside(jobs: &[Job]) -> ExitCode {
                     let (is_fine, said) = run(job, &directory);
                     is_well.fetch_and(is_fine, Ordering::Relaxed);
                     let _alone = print.lock();
-                    println!("{:<44} {}", job.words().join(" "), said.trim());
+                    println!("{:<48} {}", job.words().join(" "), said.trim());
                 }
             });
         }

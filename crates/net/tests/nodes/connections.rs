@@ -1,9 +1,12 @@
-//! Members that cannot all reach each other, and strangers that reach all of them.
+//! Members that cannot all reach each other, connections that break, and strangers that reach all of them.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use quorate_net::Node;
+use quorate_net::{Node, PeerStatus};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::watch;
+use tokio::task::JoinSet;
 
 use crate::support::{Group, Resource, free_address, soon};
 use crate::{contend, log};
@@ -31,6 +34,96 @@ async fn who_cannot_be_reached_takes_part_over_its_own_connections() {
     }
 }
 
+/// Passes on what is said to a member, and hangs up on everybody whenever its turn has come, or that of all.
+async fn pass_on(listener: TcpListener, id: u32, to: String, mut turn: watch::Receiver<u32>) {
+    let mut connections = JoinSet::new();
+    loop {
+        tokio::select! {
+            accepted = listener.accept() => {
+                let (mut here, to) = (accepted.unwrap().0, to.clone());
+                here.set_nodelay(true).unwrap();
+                connections.spawn(async move {
+                    let mut there = TcpStream::connect(to).await?;
+                    there.set_nodelay(true)?;
+                    tokio::io::copy_bidirectional(&mut here, &mut there).await
+                });
+            }
+            told = turn.changed() => match told {
+                Ok(()) if [0, id].contains(&(*turn.borrow_and_update() % 4)) => connections.abort_all(),
+                Ok(()) => {}
+                Err(_) => break,
+            },
+        }
+    }
+}
+
+/// Of the two connections between two members now the one breaks, now the other, and now both, while all take turns.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn whichever_connection_breaks_nothing_is_lost_and_nothing_comes_twice() {
+    // Who cannot connect for a while is not taken for dead: then exclusion would be up to the fences.
+    let group = Group::new(3, |config| config.beat(Duration::from_millis(100), Duration::from_secs(60)));
+    let (turn, _) = watch::channel(0);
+    let mut nodes = Vec::new();
+    for (id, member) in (1..).zip(group.members()) {
+        let (behind, listener) = (free_address(), TcpListener::bind(member).await.unwrap());
+        tokio::spawn(pass_on(listener, id, behind.clone(), turn.subscribe()));
+        nodes.push(Node::join(group.config(id).listen(behind)).await.unwrap());
+    }
+    let resource = Resource::default();
+    let breaking = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(40)).await;
+            turn.send_modify(|turn| *turn += 1);
+        }
+    };
+    let taking_turns = async {
+        let mut rounds = 0;
+        loop {
+            contend(&nodes, "printer", 20, &resource).await;
+            rounds += 1;
+            let mut connections = Vec::new();
+            for node in &nodes {
+                let status = node.status().await.unwrap();
+                assert_eq!((status.unexpected, status.wanted), (0, (0, 0)), "{status:?}");
+                assert!(status.peers.iter().all(|peer| peer.suspicions == 0), "{status:?}");
+                connections.extend(status.peers.iter().map(|peer| peer.connections));
+            }
+            if connections.iter().all(|&count| count > 2) {
+                return rounds;
+            }
+        }
+    };
+    let rounds = tokio::select! {
+        rounds = soon("each has broken a few times", taking_turns) => rounds,
+        () = breaking => unreachable!("it goes on for ever"),
+    };
+    assert_eq!(resource.entries(), 60 * rounds);
+}
+
+/// It can be reached, and reaches nobody itself: what the others have against it, it hears when they hang up.
+#[tokio::test]
+async fn who_is_refused_on_connections_of_others_hears_why() {
+    log::begin();
+    let group = Group::new(3, |config| config);
+    let nodes = group.join_all().await;
+    drop(soon("they find each other", nodes[1].lock("printer")).await.unwrap());
+    nodes[1].stop().await;
+    let mut elsewhere: Vec<_> = (1..=3).map(|_| free_address()).collect();
+    elsewhere[1] = group.members()[1].clone();
+    let config = group.config_among(2, elsewhere).data(group.scratch("empty"));
+    let without_its_directory = Node::join(config).await.unwrap();
+    let why = "it refuses to talk: node 2 says that this is its life 1, and its life 1 was heard of here";
+    soon("it knows", async {
+        let is_known = |peer: &PeerStatus| peer.failure.as_deref().is_some_and(|failure| failure.starts_with(why));
+        while !without_its_directory.status().await.unwrap().peers.iter().all(is_known) {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    assert_eq!(log::lines(&["peer=1 ", "hangs up again: ", why]).len(), 1, "once, however often it is told");
+    assert!(!log::lines(&["node=1 peer=2 ", "cannot connect: node 2 says that this is its life 1"]).is_empty());
+}
+
 /// Without a certificate, or any word: whoever reaches the ports of the members opens connections all the time.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_says_nothing_keeps_no_member_out() {
@@ -45,7 +138,7 @@ async fn who_says_nothing_keeps_no_member_out() {
         let mut silent = VecDeque::new();
         loop {
             for address in addresses {
-                silent.push_back(tokio::net::TcpStream::connect(address).await.unwrap());
+                silent.push_back(TcpStream::connect(address).await.unwrap());
             }
             silent.drain(..silent.len().saturating_sub(300));
             tell.send_modify(|count| *count += 1);

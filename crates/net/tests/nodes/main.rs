@@ -1,10 +1,13 @@
 //! Groups of nodes on loopback, in one program: every algorithm, tasks that wait and give up, members that go and come
 //! back, and those who do not belong.
 
+mod authority;
 mod beginning;
 mod connections;
+mod late;
 mod log;
 mod secret;
+mod stopping;
 mod support;
 
 use std::collections::BTreeMap;

@@ -43,11 +43,21 @@ impl Group {
     }
 
     pub(crate) fn config(&self, id: u32) -> Config {
-        let config = Config::new(id, self.members.clone())
+        self.config_among(id, self.members.clone())
+    }
+
+    /// Of a member that looks for the others elsewhere.
+    pub(crate) fn config_among(&self, id: u32, members: Vec<String>) -> Config {
+        let config = Config::new(id, members)
             .data(self.directory.join(id.to_string()))
             .delay(Duration::from_millis(20))
             .beat(Duration::from_millis(100), Duration::from_millis(1000));
         (self.adapt)(config)
+    }
+
+    /// Where each looks for the others.
+    pub(crate) fn members(&self) -> &[String] {
+        &self.members
     }
 
     /// A directory that goes with the group.
