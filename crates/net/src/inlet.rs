@@ -190,3 +190,55 @@ impl Drop for Inlet {
         self.outbox.detach(&self.way);
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::future::poll_fn;
+
+    use serde::{Deserialize, Serialize};
+    use tokio::io::AsyncWriteExt;
+    use tokio::net::{TcpListener, TcpStream};
+
+    use crate::bell::Bells;
+    use crate::speakers::Speakers;
+    use crate::way::Stream;
+
+    use super::*;
+
+    #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+    struct Word(u8);
+
+    impl Message for Word {
+        fn kind(&self) -> &'static str {
+            "word"
+        }
+    }
+
+    /// Who says something and closes may be written to before it is heard: that the one fails is no reason to lose the
+    /// other.
+    #[tokio::test]
+    async fn what_was_said_is_heard_also_if_nothing_can_be_answered() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let mut other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
+        let (reading, writing) = listener.accept().await.unwrap().0.halves();
+        let (me, from) = (Id::new(1), Id::new(2));
+        let (speaking, _) = Speakers::new(std::time::Duration::MAX).admit(from, 1, 7, Instant::now()).unwrap();
+        let (way, outbox) = (Arc::new(Way::over(&writing)), Arc::new(Outbox::new(me, from)));
+        let incoming = Incoming::new(frame::LONGEST_FRAME, &[]);
+        let inlet = Inlet::new(from, Opened::There, speaking, reading, incoming, Arc::clone(&way), outbox);
+        let (bells, mut inlets, mut arrived) = (Bells::default(), Inlets::new(me), Vec::<Arrived<Word>>::new());
+        inlets.insert(inlet, bells.add());
+        let words = 3 * TURN as u8 / 2;
+        let mut said = Vec::new();
+        (0..words).for_each(|word| assert!(frame::append(&Frame::Message(Word(word)), &mut said)));
+        other.write_all(&said).await.unwrap();
+        way.end("broken pipe");
+        poll_fn(|context| {
+            bells.wake(context);
+            while inlets.receive(&mut arrived) {}
+            if inlets.inlets.is_empty() { std::task::Poll::Ready(()) } else { std::task::Poll::Pending }
+        })
+        .await;
+        assert_eq!(arrived.iter().map(|word| word.message.0).collect::<Vec<_>>(), (0..words).collect::<Vec<_>>());
+    }
+}
