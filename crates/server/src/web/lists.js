@@ -3,6 +3,7 @@
 import { el, head, show, visible, written } from "./elements.js";
 import { age, badge, clock, count, mode, moment, number, sentence, span, subjectLink, weight, who } from "./words.js";
 import { now } from "./service.js";
+import { eventKey } from "./events.js";
 
 /** On a telephone, a list is short: what comes after it is to be found, too. */
 const NARROW = matchMedia("(max-width: 640px)");
@@ -223,10 +224,9 @@ export function renderSessions(into, sessions, total, place) {
 
 /** One event. */
 export function eventRow(event, isOnItsPage) {
-  const key = `${event.index}-${event.event}-${event.session ?? ""}-${event.name ?? ""}-${event.at_ms}`;
   return el(
     "li",
-    { "data-key": key, class: "event", "data-weight": weight(event) },
+    { "data-key": eventKey(event), class: "event", "data-weight": weight(event) },
     el("time", { title: moment(event.at_ms) }, clock(event.at_ms)),
     el("span", { class: `badge ${weight(event)}` }, badge(event)),
     el("span", { class: "said" }, sentence(event, isOnItsPage)),

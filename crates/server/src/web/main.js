@@ -6,7 +6,8 @@
 
 import { by, el, plain, show } from "./elements.js";
 import { age, clock, number } from "./words.js";
-import { Feed, get, listed, token, whenRefused } from "./service.js";
+import { Feed, get, listed, now, token, whenRefused } from "./service.js";
+import { Events } from "./events.js";
 import { Figures } from "./figures.js";
 import { renderMembers } from "./cluster.js";
 import { page, renderElections, renderEvents, renderLocks, renderSessions, rows } from "./lists.js";
@@ -15,8 +16,7 @@ import { askForForce, force, forceChanged, readSubject, renderSubject } from "./
 const STATUS_EVERY_MS = 5_000;
 const READ_EVERY_MS = 1_000;
 const SESSIONS_EVERY_MS = 2_000;
-/** So many events are kept, and so many are shown. */
-const MOST_EVENTS = 500;
+/** So many events are shown. */
 const MOST_SHOWN = 80;
 /** So many sessions are known by what they are called. */
 const MOST_LABELS = 10_000;
@@ -26,7 +26,7 @@ const state = {
   status: undefined,
   whoami: undefined,
   subject: undefined,
-  events: [],
+  events: new Events(),
   labels: new Map(),
   paused: undefined,
   connection: "connecting",
@@ -203,9 +203,8 @@ function happened(event) {
   figures.event(event);
   if (event.event === "vacant" || event.event === "wanted") return;
   if (event.label) learn(event);
-  event.at_ms ??= Date.now();
-  state.events.unshift(event);
-  if (state.events.length > MOST_EVENTS) state.events.length = MOST_EVENTS;
+  event.at_ms ??= now();
+  if (!state.events.add(event)) return;
   if (state.paused !== undefined) state.paused.missed++;
   scheduleStream();
   if (event.event === "missed") {
@@ -230,19 +229,16 @@ function scheduleStream() {
 
 function renderStream() {
   if (state.place.kind !== undefined || document.hidden) return;
-  const events = (state.paused?.events ?? state.events).slice(0, MOST_SHOWN);
+  const events = (state.paused?.events ?? state.events.all).slice(0, MOST_SHOWN);
   const called = events.map((event) => ({ ...event, label: event.label ?? state.labels.get(event.session) }));
   renderEvents(by("events"), called, state.paused !== undefined, state.paused?.missed ?? 0);
 }
 
-/** What happened before this page was opened. */
+/** What happened while this page was told nothing. */
 async function readPast() {
   const { events } = await get("/v1/history");
-  const known = new Set(state.events.map((event) => event.index));
-  for (const event of events) {
-    if (!known.has(event.index)) state.events.push(event);
-  }
-  state.events.length = Math.min(state.events.length, MOST_EVENTS);
+  const count = state.events.merge(events);
+  if (state.paused !== undefined) state.paused.missed += count;
   renderStream();
 }
 
@@ -337,7 +333,7 @@ const ACTIONS = {
   retry: () => feed.start(),
   skip: () => by("main").focus(),
   pause: () => {
-    state.paused = state.paused === undefined ? { events: state.events.slice(), missed: 0 } : undefined;
+    state.paused = state.paused === undefined ? { events: state.events.all.slice(), missed: 0 } : undefined;
     renderStream();
   },
 };

@@ -4,6 +4,7 @@
 //! `QUORATE_BROWSER=required` is set. The nodes are those of `QUORATE_BIN`, or else of `target/debug/quorate`. Pictures
 //! are written to `target/screenshots`.
 
+mod connection;
 mod force;
 mod laboratory;
 mod lists;
