@@ -141,10 +141,14 @@ function past(history) {
 const LOOK_AGAIN_MS = 2_000;
 /** The grants that the dialog speaks of. */
 let meant;
+/** Runs for as long as the button waits. */
+let lookAgain;
 
 /** Asks whether it is really meant, and by whom. */
 export function askForForce(subject, whoami) {
   meant = undefined;
+  clearTimeout(lookAgain);
+  lookAgain = undefined;
   by("force-why").textContent = "";
   by("force-by").value ||= whoami?.name ?? "";
   sayWhat(subject);
@@ -172,7 +176,9 @@ function sayWhat(subject) {
     by("force-why").textContent =
       those.length > 0 ? "It has changed hands while this was open: look again." : "Nobody has it any more.";
     confirm.disabled = true;
-    setTimeout(() => (confirm.disabled = holders(meant.subject).length === 0), LOOK_AGAIN_MS);
+    // Each change has its own time to be looked at, however short ago the one before it was.
+    clearTimeout(lookAgain);
+    lookAgain = setTimeout(allow, LOOK_AGAIN_MS);
   } else if (meant === undefined) {
     confirm.disabled = those.length === 0;
   }
@@ -188,6 +194,11 @@ function sayWhat(subject) {
       next && isNext ? ["The next in line, ", el("strong", {}, called(next)), ", gets it."] : "",
     ),
   );
+}
+
+function allow() {
+  lookAgain = undefined;
+  by("force-confirm").disabled = holders(meant.subject).length === 0;
 }
 
 function called({ session, label }) {
@@ -215,6 +226,6 @@ export async function force() {
   } catch (problem) {
     by("force-why").textContent = problem.message;
   } finally {
-    confirm.disabled = false;
+    if (lookAgain === undefined) allow();
   }
 }

@@ -26,21 +26,34 @@ fn asked(directory: &Directory) -> Option<(Served, Browser, Value)> {
 }
 
 #[test]
-fn the_dialog_says_that_the_lock_has_changed_hands() {
+fn the_dialog_says_that_the_lock_has_changed_hands_and_leaves_time_to_look_again() {
     let directory = Directory::new();
     let Some((node, browser, alice)) = asked(&directory) else { return };
+    // For each time that it can be confirmed again: how long ago the dialog has changed, by the page's own clock.
+    let watch = "window.waits = []; let changed = 0, was = false; \
+                 const [what, confirm] = ['#force-what', '#force-confirm'].map((id) => document.querySelector(id)); \
+                 new MutationObserver(() => { changed = performance.now(); }) \
+                 .observe(what, { childList: true, subtree: true, characterData: true }); \
+                 new MutationObserver(() => { if (was && !confirm.disabled) waits.push(performance.now() - changed); \
+                 was = confirm.disabled; }).observe(confirm, { attributes: true });";
+    browser.find(watch, &[]);
     gives_back(&node, &alice);
     browser.sees("#force-why", &["Nobody has it any more"]);
-    holder(&node, "bob");
+    let bob = holder(&node, "bob");
     browser.sees("#force-what", &["a is taken away from bob"]);
     browser.sees("#force-why", &["It has changed hands while this was open: look again"]);
-    let disabled = "return document.querySelector('#force-confirm').disabled;";
-    crate::eventually("that it can be confirmed", || match browser.find(disabled, &[]) {
-        Value::Bool(false) => Ok(()),
-        other => Err(other.to_string()),
+    gives_back(&node, &bob);
+    holder(&node, "carol");
+    browser.sees("#force-what", &["a is taken away from carol"]);
+    let waits = crate::eventually("that it can be confirmed", || {
+        match browser.find("return document.querySelector('#force-confirm').disabled ? [] : waits;", &[]) {
+            Value::Array(waits) if !waits.is_empty() => Ok(waits),
+            other => Err(other.to_string()),
+        }
     });
+    assert!(waits.iter().all(|wait| wait.as_f64().is_some_and(|wait| wait > 1_900.0)), "{waits:?}");
     browser.click("#force-confirm");
-    browser.sees("#history", &["bob lost it", "by dora"]);
+    browser.sees("#history", &["carol lost it", "by dora"]);
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
