@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use fantoccini::wd::WindowHandle;
 use fantoccini::{Client, ClientBuilder, Locator};
 use hyper_util::client::legacy::connect::HttpConnector;
 use serde_json::{Value, json};
@@ -86,6 +87,22 @@ impl Browser {
     /// Opens the page anew.
     pub fn reload(&self) {
         self.runtime.block_on(self.client().refresh()).unwrap();
+    }
+
+    /// The tab that one sees.
+    pub fn tab(&self) -> WindowHandle {
+        self.runtime.block_on(self.client().window()).unwrap()
+    }
+
+    /// Opens another tab, and looks at it.
+    pub fn open_tab(&self) {
+        let opened = self.runtime.block_on(self.client().new_window(true)).unwrap();
+        self.switch_to(&opened.handle);
+    }
+
+    /// Looks at another tab.
+    pub fn switch_to(&self, tab: &WindowHandle) {
+        self.runtime.block_on(self.client().switch_to_window(tab.clone())).unwrap();
     }
 
     /// What a script of ours finds on the page.

@@ -94,6 +94,14 @@ function found(place, total, all) {
   return place.search || place.waiting ? `${number(total)} found` : all;
 }
 
+const TITLES = { locks: "Locks", elections: "Elections", sessions: "Sessions" };
+
+/** A panel that could not be read. What was read before stays. */
+export function renderUnknown(into, list, why) {
+  if (into.querySelector("table")) return;
+  show(into, head(TITLES[list], ""), el("p", { class: "muted note" }, "Not known: ", why));
+}
+
 const LOCK_COLUMNS = [
   ["Lock", "subject"],
   ["Held by", ""],
@@ -114,7 +122,7 @@ export function renderLocks(into, data, place) {
   );
   show(
     into,
-    head("Locks", found(place, total, number(total)), filter),
+    head(TITLES.locks, found(place, total, number(total)), filter),
     hereOnly(data),
     locks.length === 0
       ? nothing(place, "locks", "No lock is held or waited for")
@@ -176,7 +184,7 @@ export function renderElections(into, data, place) {
   ];
   show(
     into,
-    head("Elections", found(place, total, number(total))),
+    head(TITLES.elections, found(place, total, number(total))),
     hereOnly(data),
     elections.length === 0
       ? nothing(place, "elections", "There is no election")
@@ -214,7 +222,7 @@ export function renderSessions(into, sessions, total, place) {
   ];
   show(
     into,
-    head("Sessions", few ? found(place, shown.length, number(shown.length)) : isAll && total),
+    head(TITLES.sessions, few ? found(place, shown.length, number(shown.length)) : isAll && total),
     shown.length === 0
       ? el("p", { class: "muted note" }, isAll ? "There is no session." : "There is no such session.")
       : table(SESSION_COLUMNS, shown.map((one) => row(one.session, SESSION_COLUMNS, cells(one)))),

@@ -2,19 +2,20 @@
 //
 // Nothing is read without a reason. Events come by themselves; when something has happened, what is shown is read
 // anew, at most once a second, however much happens. Besides, the status is looked at every few seconds, and the
-// sessions when one of them seems to run out, as renewals are no events. A page that nobody sees reads nothing.
+// sessions when one of them seems to run out, as renewals are no events. A page that nobody sees hears and reads
+// nothing, and reads everything when it is seen again.
 
 import { by, el, plain, show } from "./elements.js";
 import { age, clock, number } from "./words.js";
-import { Feed, get, listed, now, token, whenRefused } from "./service.js";
+import { Feed, get, giveUpLooking, listed, now, Silence, token, whenRefused } from "./service.js";
+import { Reading } from "./reading.js";
 import { Events } from "./events.js";
 import { Figures } from "./figures.js";
 import { renderMembers } from "./cluster.js";
-import { page, renderElections, renderEvents, renderLocks, renderSessions, rows } from "./lists.js";
-import { askForForce, force, forceChanged, readSubject, renderSubject } from "./subject.js";
+import { page, renderElections, renderEvents, renderLocks, renderSessions, renderUnknown, rows } from "./lists.js";
+import { askForForce, force, forceChanged, readSubject, renderSubject, renderUnknownSubject } from "./subject.js";
 
 const STATUS_EVERY_MS = 5_000;
-const READ_EVERY_MS = 1_000;
 const SESSIONS_EVERY_MS = 2_000;
 /** So many events are shown. */
 const MOST_SHOWN = 80;
@@ -30,12 +31,14 @@ const state = {
   labels: new Map(),
   paused: undefined,
   connection: "connecting",
+  wasLive: false,
   lostAt: undefined,
   isWhole: true,
 };
 const figures = new Figures();
 
 const LISTS = ["locks", "elections", "sessions"];
+const EVERYTHING = ["whoami", "past", "status", ...LISTS, "subject"];
 
 // Where one is. Everything is in the address, so that a link shows the same again.
 
@@ -88,42 +91,31 @@ function arrive() {
     scrollTo(0, 0);
   }
   renderStream();
-  read(["locks", "elections", "sessions", "subject"]);
+  // What is being read is of where one was.
+  giveUpLooking();
+  reading.forgetUnshown();
+  read(before ? [...LISTS, "subject"] : EVERYTHING);
 }
 
 // What is read when.
 
-const wanted = new Set();
-let reading = false;
-let readAt = 0;
-let timer;
-
-/** Has these read soon: at once, unless that was done a moment ago. */
-function read(what) {
-  for (const one of what) wanted.add(one);
-  if (timer !== undefined || reading || document.hidden) return;
-  const wait = Math.max(0, readAt + READ_EVERY_MS - performance.now());
-  timer = setTimeout(readNow, Math.min(wait, READ_EVERY_MS));
+/** Whether one sees this where one is. */
+function isShown(thing) {
+  return state.place.kind === undefined ? thing !== "subject" : !LISTS.includes(thing);
 }
 
-async function readNow() {
-  timer = undefined;
-  reading = true;
-  readAt = performance.now();
-  const { kind } = state.place;
-  const all = [...wanted];
-  wanted.clear();
-  const shown = kind ? ["subject", "status"] : ["locks", "elections", "sessions", "status"];
-  const due = all.filter((one) => shown.includes(one));
-  await Promise.all(due.map((one) => READERS[one]().then(() => cleared(one), (error) => failed(one, error))));
-  reading = false;
-  if (wanted.size > 0) read([]);
+/** Has these read soon. */
+function read(things) {
+  reading.want(things);
 }
 
 const READERS = {
   async status() {
     const status = await get("/v1/status");
+    const before = state.status;
     state.status = status;
+    // What was refused, or known to another leader, may be different now.
+    if (before && (before.leader !== status.leader || before.term !== status.term)) read(EVERYTHING);
     figures.sample(status, state.isWhole);
     state.isWhole = state.connection === "live";
     show(by("node"), `node ${status.node}`, el("span", { class: "version" }, ` · ${status.version}`));
@@ -157,7 +149,7 @@ const READERS = {
     renderStream();
     // How many there are in all is told by the status, which may have been read before.
     const { hasEarlier, hasMore } = page(state.place, "sessions", sessions);
-    if (hasEarlier || hasMore) wanted.add("status");
+    if (hasEarlier || hasMore) read(["status"]);
   },
 
   async subject() {
@@ -168,7 +160,30 @@ const READERS = {
     renderSubject(by("subject"), subject, state.whoami);
     forceChanged(subject);
   },
+
+  async whoami() {
+    const whoami = await get("/v1/whoami");
+    state.whoami = whoami;
+    by("identity").hidden = whoami.name === undefined;
+    by("identity").textContent = `${whoami.name} (${whoami.role})`;
+    if (state.subject) renderSubject(by("subject"), state.subject, whoami);
+  },
+
+  /** What happened while this page was told nothing. */
+  async past() {
+    const { events } = await get("/v1/history");
+    const count = state.events.merge(events);
+    if (state.paused !== undefined) state.paused.missed += count;
+    renderStream();
+  },
 };
+
+const reading = new Reading(READERS, isShown, (thing) => {
+  const why = reading.why(thing);
+  if (why && LISTS.includes(thing)) renderUnknown(by(thing), thing, why.said);
+  if (why && thing === "subject" && !state.subject) renderUnknownSubject(by("subject"), state.place, why.said);
+  sayState();
+});
 
 /** How many sessions there are, beside those that are shown. */
 function sayTotal() {
@@ -176,20 +191,6 @@ function sayTotal() {
   const { hasEarlier, hasMore } = page(state.place, "sessions", state.sessions);
   const isAll = !state.place.search && !state.place.waiting;
   if (note && isAll && (hasEarlier || hasMore)) note.textContent = number(state.status.sessions);
-}
-
-const failures = new Map();
-
-function cleared(one) {
-  if (failures.delete(one)) sayState();
-}
-
-/** What the server refused is said in its words; that it cannot be reached is known from the stream of events. */
-function failed(one, error) {
-  if (error.status !== undefined && error.status !== 401) {
-    failures.set(one, error.message);
-    sayState();
-  }
 }
 
 function learn({ session, label }) {
@@ -208,7 +209,7 @@ function happened(event) {
   if (state.paused !== undefined) state.paused.missed++;
   scheduleStream();
   if (event.event === "missed") {
-    read(["status", "locks", "elections", "sessions", "subject"]);
+    read(EVERYTHING);
   } else {
     const { kind, name } = state.place;
     const changed = event.kind === undefined ? ["sessions", "locks"] : [`${event.kind}s`, "sessions"];
@@ -234,42 +235,39 @@ function renderStream() {
   renderEvents(by("events"), called, state.paused !== undefined, state.paused?.missed ?? 0);
 }
 
-/** What happened while this page was told nothing. */
-async function readPast() {
-  const { events } = await get("/v1/history");
-  const count = state.events.merge(events);
-  if (state.paused !== undefined) state.paused.missed += count;
-  renderStream();
-}
-
 // Whether the connection is there.
 
 const feed = new Feed(happened, (connection, why) => {
   const before = state.connection;
-  state.connection = connection;
+  // What was never there cannot be lost.
+  state.connection = connection === "lost" && !state.wasLive ? "connecting" : connection;
   state.why = why;
   if (connection === "live") {
     by("token-dialog").close();
     state.backAt = before === "lost" ? Date.now() : undefined;
     state.lostAt = undefined;
     setTimeout(sayState, 8_000);
-    everything();
-  } else if (connection === "lost") {
+    if (state.wasLive) giveUpLooking();
+    state.wasLive = true;
+    read(EVERYTHING);
+  } else if (state.connection === "lost") {
     state.isWhole = false;
     state.lostAt ??= Date.now();
   }
   sayState();
 });
 
-function everything() {
-  get("/v1/whoami").then((whoami) => {
-    state.whoami = whoami;
-    by("identity").hidden = whoami.name === undefined;
-    by("identity").textContent = `${whoami.name} (${whoami.role})`;
-    if (state.subject) renderSubject(by("subject"), state.subject, whoami);
-  }, () => {});
-  readPast().catch(() => {});
-  read(["status", "locks", "elections", "sessions", "subject"]);
+/** Hears what happens for as long as anybody sees it. */
+function seen() {
+  if (document.hidden) {
+    feed.stop();
+    return;
+  }
+  state.isWhole = false;
+  if (state.connection === "live") state.connection = "connecting";
+  renderStream();
+  sayState();
+  if (state.connection !== "refused") feed.start();
 }
 
 const STATES = { connecting: "connecting", live: "live", lost: "connection lost", refused: "no token" };
@@ -282,17 +280,25 @@ function sayState() {
   document.body.classList.toggle("stale", connection === "lost");
   const banner = by("banner");
   const isBack = connection === "live" && backAt !== undefined && Date.now() - backAt < 8_000;
-  const refusal = [...failures.values()][0];
+  const isLate = connection === "connecting" && why !== undefined;
+  const failure = reading.why();
   banner.dataset.state = connection === "lost" ? "lost" : isBack ? "back" : "refused";
-  banner.hidden = connection !== "lost" && !isBack && refusal === undefined;
+  banner.hidden = connection !== "lost" && !isBack && !isLate && failure === undefined;
+  const retry = el("button", { type: "button", class: "quiet", "data-action": "retry" }, "Try now");
   if (connection === "lost") {
-    const retry = el("button", { type: "button", class: "quiet", "data-action": "retry" }, "Try now");
     const said = `The connection was lost at ${clock(lostAt)}. What is shown is what was known then. `;
-    show(banner, el("strong", {}, said), el("span", {}, `Trying again by itself (${why}). `), retry);
+    show(banner, el("strong", {}, said), el("span", {}, `Trying again by itself (${why.message}). `), retry);
+  } else if (isLate) {
+    const many = "Do other windows show this node, too? A browser has six connections to it for all of them. ";
+    const said = [`Trying again by itself (${why.message}). `, why instanceof Silence && many];
+    show(banner, el("strong", {}, "There is no connection so far. "), el("span", {}, said), retry);
   } else if (isBack) {
-    show(banner, el("strong", {}, `The connection is back since ${clock(backAt)}. `), "Everything was read anew.");
+    show(banner, el("strong", {}, `The connection is back since ${clock(backAt)}. `), "Everything is read anew.");
+  } else if (failure) {
+    const rest = failure.isHopeless ? "" : " What is shown may be old. Trying again by itself.";
+    show(banner, el("strong", {}, "Not everything can be read: "), failure.said, rest);
   } else {
-    show(banner, refusal ?? "");
+    show(banner);
   }
 }
 
@@ -315,7 +321,7 @@ function tick() {
     element.classList.toggle("low", share < 1 / 3);
     isDoubtful ||= share < 1 / 2;
   }
-  if (isDoubtful && state.connection === "live" && at - readAt > SESSIONS_EVERY_MS) {
+  if (isDoubtful && state.connection === "live" && at - reading.at > SESSIONS_EVERY_MS) {
     read(["sessions", "subject"]);
   }
 }
@@ -398,14 +404,8 @@ by("force-form").addEventListener("submit", (submit) => {
 // Without a token, what the server says of it is for programs; with a wrong one, it is for people.
 whenRefused((problem) => askForToken(token.get() ? problem.message : "", false));
 addEventListener("hashchange", arrive);
-document.addEventListener("visibilitychange", () => {
-  if (!document.hidden) {
-    state.isWhole = false;
-    renderStream();
-    read(["status", "locks", "elections", "sessions", "subject"]);
-  }
-});
+document.addEventListener("visibilitychange", seen);
 setInterval(tick, 500);
 setInterval(() => state.connection === "live" && !document.hidden && read(["status"]), STATUS_EVERY_MS);
 arrive();
-feed.start();
+if (!document.hidden) feed.start();

@@ -9,11 +9,12 @@ use axum::Router;
 use quorate_web::{File, Kind};
 
 /// Every file of its own: where it is, what it is, what is in it.
-const FILES: [File; 10] = [
+const FILES: [File; 11] = [
     ("/", Kind::Html, include_str!("index.html")),
     ("/web/style.css", Kind::Css, include_str!("style.css")),
     ("/web/main.js", Kind::Script, include_str!("main.js")),
     ("/web/service.js", Kind::Script, include_str!("service.js")),
+    ("/web/reading.js", Kind::Script, include_str!("reading.js")),
     ("/web/events.js", Kind::Script, include_str!("events.js")),
     ("/web/words.js", Kind::Script, include_str!("words.js")),
     ("/web/cluster.js", Kind::Script, include_str!("cluster.js")),

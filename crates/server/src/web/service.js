@@ -3,6 +3,10 @@
 const TOKEN = "quorate-token";
 /** A node says at least every 15 seconds that it is there. One that is silent for longer than this is gone. */
 const SILENCE_MS = 40_000;
+/** It says so at once when somebody connects. */
+const GREETING_MS = 10_000;
+/** It answers within ten seconds, if only that it cannot. Who hears nothing for longer will not hear anything. */
+const ANSWER_MS = 15_000;
 /** How long to wait before the next attempt to connect: from, and at most. */
 const PAUSES_MS = [500, 5_000];
 
@@ -12,6 +16,13 @@ export class Problem extends Error {
     super(said?.detail ?? said?.title ?? `the server answered ${status}`);
     this.status = status;
     this.kind = said?.type;
+  }
+}
+
+/** Nothing was heard. */
+export class Silence extends Error {
+  constructor(ms) {
+    super(`nothing was heard for ${ms / 1000} s`);
   }
 }
 
@@ -58,18 +69,34 @@ async function send(path, options = {}) {
   throw problem;
 }
 
+let looks = new AbortController();
+
 /** Looks at something. */
 export async function get(path) {
-  return (await send(path)).json();
+  const signal = AbortSignal.any([looks.signal, AbortSignal.timeout(ANSWER_MS)]);
+  try {
+    return await (await send(path, { signal })).json();
+  } catch (error) {
+    throw error.name === "TimeoutError" ? new Silence(ANSWER_MS) : error;
+  }
+}
+
+/** Gives up whatever is being looked at, with an `AbortError`: on a path that is dead, nothing is ever answered. */
+export function giveUpLooking() {
+  looks.abort();
+  looks = new AbortController();
 }
 
 /** Changes something. */
 export async function post(path, body) {
-  await send(path, {
-    method: "POST",
-    headers: { "content-type": "application/json" },
-    body: JSON.stringify(body),
-  });
+  const headers = { "content-type": "application/json" };
+  const signal = AbortSignal.timeout(ANSWER_MS);
+  try {
+    await send(path, { method: "POST", headers, body: JSON.stringify(body), signal });
+  } catch (error) {
+    if (error.name !== "TimeoutError") throw error;
+    throw new Error(`${new Silence(ANSWER_MS).message}, so it may have been done: look before you try again`);
+  }
 }
 
 /** The address of a part of a list. */
@@ -86,6 +113,7 @@ export function listed(path, asked) {
 /**
  * Everything that happens, for as long as the page is open. `onEvent` is told each event; `onState` whether the
  * connection is there (`live`), was lost (`lost`, with the reason), or is not wanted (`refused`).
+ * A stream that nobody reads is not to be kept: a browser has six connections to a node, for all of its tabs.
  */
 export class Feed {
   constructor(onEvent, onState) {
@@ -111,7 +139,7 @@ export class Feed {
   async connect(attempt) {
     this.abort = new AbortController();
     try {
-      this.expectSigns();
+      this.expectSigns(GREETING_MS);
       const answer = await send("/v1/events", { signal: this.abort.signal });
       await this.read(answer.body.getReader(), attempt);
       throw new Error("the server has hung up");
@@ -119,19 +147,20 @@ export class Feed {
       clearTimeout(this.watchdog);
       if (attempt !== this.attempt) return;
       if (error instanceof Problem && error.status === 401) {
-        this.onState("refused", error.message);
+        this.onState("refused", error);
         return;
       }
-      this.onState("lost", error.message);
+      this.onState("lost", error);
       this.again = setTimeout(() => this.connect(attempt), this.pause);
       this.pause = Math.min(this.pause * 2, PAUSES_MS[1]);
     }
   }
 
   /** Who hears nothing at all for too long hangs up. */
-  expectSigns() {
+  expectSigns(withinMs) {
     clearTimeout(this.watchdog);
-    this.watchdog = setTimeout(() => this.abort.abort(), SILENCE_MS);
+    const { abort } = this;
+    this.watchdog = setTimeout(() => abort.abort(new Silence(withinMs)), withinMs);
   }
 
   async read(reader, attempt) {
@@ -140,7 +169,7 @@ export class Feed {
     while (true) {
       const { done, value } = await reader.read();
       if (done || attempt !== this.attempt) return;
-      this.expectSigns();
+      this.expectSigns(SILENCE_MS);
       unread += decoder.decode(value, { stream: true });
       const parts = unread.split("\n\n");
       unread = parts.pop();

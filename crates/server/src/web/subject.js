@@ -26,23 +26,12 @@ export function holders({ kind, found }) {
 }
 
 export function renderSubject(into, subject, whoami) {
-  const { kind, name, found, history } = subject;
+  const { kind, found, history } = subject;
   const those = holders(subject);
   const isLock = kind === "lock";
   show(
     into,
-    el("p", { class: "back" }, el("a", { href: "#/" }, "« Everything")),
-    el(
-      "div",
-      { class: "title" },
-      el(
-        "div",
-        {},
-        el("p", { class: "muted" }, isLock ? "Lock" : "Election"),
-        el("h1", { class: "name" }, visible(name)),
-      ),
-      those.length > 0 && forceButton(isLock, whoami),
-    ),
+    heading(subject, those.length > 0 && forceButton(isLock, whoami)),
     found.here_only &&
       el("p", { class: "muted note" }, "What clients of this node have: those of other nodes may have it as well."),
     el(
@@ -52,6 +41,19 @@ export function renderSubject(into, subject, whoami) {
       el("div", { class: "column" }, past(history)),
     ),
   );
+}
+
+/** The same page while nothing is known. */
+export function renderUnknownSubject(into, place, why) {
+  show(into, heading(place), el("p", { class: "muted note" }, "Who has it is not known: ", why));
+}
+
+function heading({ kind, name }, deed) {
+  const what = el("p", { class: "muted" }, kind === "lock" ? "Lock" : "Election");
+  return [
+    el("p", { class: "back" }, el("a", { href: "#/" }, "« Everything")),
+    el("div", { class: "title" }, el("div", {}, what, el("h1", { class: "name" }, visible(name))), deed),
+  ];
 }
 
 function forceButton(isLock, whoami) {

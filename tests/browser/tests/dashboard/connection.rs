@@ -6,8 +6,8 @@ use serde_json::Value;
 use quorate_browser_tests::proxy::Proxy;
 
 use crate::browser::{Browser, browser};
-use crate::ANYWHERE;
-use crate::server::{Directory, Served};
+use crate::server::{self, Directory, Served, eventually, request};
+use crate::{ANYWHERE, open_page};
 
 /// A node, a way to it, and a browser that has its page open that way.
 fn open_page_by_proxy(directory: &Directory) -> Option<(Served, Proxy, Browser)> {
@@ -21,6 +21,88 @@ fn open_page_by_proxy(directory: &Directory) -> Option<(Served, Proxy, Browser)>
 
 fn hold(node: &Served, name: &str) {
     node.post(&format!("/v1/locks/{name}/acquire"), r#"{"ttl": "10m", "label": "somebody"}"#);
+}
+
+#[test]
+fn when_a_majority_returns_everything_is_shown_again() {
+    let (directory, Some(browser)) = (Directory::new(), browser()) else { return };
+    let addresses = server::addresses();
+    let members: Vec<_> = (1..).zip(&addresses).map(|(node, address)| format!("{node}={address}")).collect();
+    let start = |number: usize| {
+        let id = number.to_string();
+        let mut options = vec!["--node", &id];
+        options.extend(members.iter().flat_map(|member| ["--member", member]));
+        Served::start(&directory.path().join(&id), &addresses[number - 1], &options)
+    };
+    let mut nodes = [1, 2, 3].map(start);
+    eventually("a leader", || match request(&nodes[0].address, "GET", "/readyz", "", "").0 {
+        200 => Ok(()),
+        status => Err(status.to_string()),
+    });
+    hold(&nodes[0], "kept");
+    nodes[1].process.kill();
+    nodes[2].process.kill();
+    browser.open(&format!("{}#/lock/kept", nodes[0].page()));
+    browser.sees("#banner", &["Not everything can be read: no majority of the members confirms it"]);
+    browser.sees("#subject", &["kept", "Who has it is not known: no majority"]);
+    let _back = [2, 3].map(start);
+    browser.sees("#holders", &["somebody"]);
+    browser.sees_that("#banner", "nothing", str::is_empty);
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn requests_that_are_lost_on_the_way_stop_nothing() {
+    let directory = Directory::new();
+    let Some((node, proxy, browser)) = open_page_by_proxy(&directory) else { return };
+    hold(&node, "before");
+    browser.sees("#locks", &["before"]);
+    proxy.lose_requests();
+    hold(&node, "meanwhile");
+    eventually("that a request is lost", || if proxy.has_lost() { Ok(()) } else { Err("none was".into()) });
+    proxy.hang_up_others();
+    browser.sees("#banner", &["The connection is back since"]);
+    browser.sees("#locks", &["before", "meanwhile"]);
+    hold(&node, "after");
+    browser.sees("#locks", &["before", "meanwhile", "after"]);
+}
+
+#[test]
+fn that_nothing_was_heard_is_said_in_words() {
+    let directory = Directory::new();
+    let Some((node, browser)) = open_page(&directory, &[]) else { return };
+    // Time is short, and all that the banner ever says is kept.
+    let hurry = "const real = window.setTimeout; window.said = []; \
+                 window.setTimeout = (what, ms) => real(what, ms === 40_000 ? 50 : ms); \
+                 new MutationObserver(() => window.said.push(document.querySelector('#banner').innerText)) \
+                 .observe(document.querySelector('#banner'), { childList: true, subtree: true, characterData: true });";
+    browser.find(hurry, &[]);
+    hold(&node, "a");
+    eventually("a word of it", || {
+        let said = browser.find("return window.said.join();", &[]);
+        let is_said = said.as_str().is_some_and(|said| said.contains("(nothing was heard for 40 s)"));
+        if is_said { Ok(()) } else { Err(said.to_string()) }
+    });
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn many_tabs_of_a_node_are_all_live_when_one_looks_at_them() {
+    let directory = Directory::new();
+    let Some((node, browser)) = open_page(&directory, &[]) else { return };
+    let first = browser.tab();
+    for _ in 0..6 {
+        browser.open_tab();
+        browser.open(&node.page());
+        browser.sees("#connection", &["live"]);
+    }
+    hold(&node, "kept");
+    browser.sees("#locks", &["kept"]);
+    // What nobody sees is not told to anybody, and is known at once by who looks.
+    browser.switch_to(&first);
+    browser.sees("#connection", &["live"]);
+    browser.sees("#locks", &["kept"]);
+    browser.sees("#events", &["somebody got kept"]);
 }
 
 #[test]
