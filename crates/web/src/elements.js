@@ -32,8 +32,11 @@ function append(element, children) {
   }
 }
 
-/** What one does not see, or what changes the order of what one sees: one name could be made to look like another. */
-const UNSEEN = /([\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Zl}\p{Zp}\u115f\u1160\u2800\u3164\uffa0]+)/u;
+/**
+ * What one does not see, or what changes the order of what one sees: one name could be made to look like another. Of
+ * spaces, one sees an ordinary one between letters: not one at an end, nor how many there are, nor that it is another.
+ */
+const UNSEEN = /((?:(?! )[\p{Cc}\p{Cf}\p{Co}\p{Cs}\p{Z}\u115f\u1160\u2800\u3164\uffa0])+|^ +| +$| {2,})/u;
 
 /** A text that somebody has written, with names in place of characters that one would not see. */
 export function visible(text) {

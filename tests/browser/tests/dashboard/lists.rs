@@ -73,6 +73,25 @@ fn nobody_takes_the_name_of_somebody_else_by_letters_that_one_does_not_see() {
 }
 
 #[test]
+fn names_of_spaces_are_shown_and_have_pages() {
+    let directory = Directory::new();
+    let Some((node, browser)) = open_page(&directory, &[]) else { return };
+    for name in
+        ["%20", "backup", "backup%20", "%20backup", "back%20up", "back%20%20up", "back%C2%A0up", "back%E3%80%80up"]
+    {
+        node.post(&format!("/v1/locks/{name}/acquire"), r#"{"ttl": "10m", "label": "a "}"#);
+    }
+    browser.sees("#locks .head", &["8"]);
+    let names = "return [...document.querySelectorAll('#locks tbody a.name')].map((one) => one.innerText).join();";
+    let shown = "U+0020,U+0020backup,backU+0020 U+0020up,back up,backup,backupU+0020,backU+00A0up,backU+3000up";
+    assert_eq!(browser.find(names, &[]), Value::from(shown));
+    browser.sees("#locks tbody", &["aU+0020"]);
+    browser.click("#locks tbody a.name");
+    browser.sees("#subject h1", &["U+0020"]);
+    browser.sees("#holders", &["aU+0020"]);
+}
+
+#[test]
 fn nothing_gets_older_while_the_connection_is_lost() {
     let directory = Directory::new();
     let Some((mut node, browser)) = open_page(&directory, &[]) else { return };
