@@ -64,6 +64,11 @@ impl Process {
         self.0.wait().unwrap();
     }
 
+    /// Whether it ends well by itself.
+    pub fn is_success(&mut self) -> bool {
+        self.0.wait().unwrap().success()
+    }
+
     /// Kills it with whatever it has started, as the crash of a machine would.
     pub fn kill(&mut self) {
         let group = format!("-{}", self.0.id());

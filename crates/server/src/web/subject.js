@@ -3,20 +3,37 @@
 import { by, el, head, show, visible, written } from "./elements.js";
 import { count, mode, moment, number, span, who } from "./words.js";
 import { eventRow, since, until } from "./lists.js";
-import { get, now, post } from "./service.js";
+import { get, listed, now, post } from "./service.js";
 
 /** So many of those who wait are shown. */
 const MOST_WAITERS = 100;
 
+/** In the path of an address, every browser takes these names for steps, however they are written. */
+const STEPS = [".", ".."];
+
 /** Reads everything that the page shows. */
 export async function readSubject(kind, name) {
   const path = `/v1/${kind}s/${encodeURIComponent(name)}`;
-  const [found, history] = await Promise.all([get(path), get(`${path}/history`)]);
-  const subject = { kind, name, found, history: history.events };
+  const read = STEPS.includes(name) ? [listedAs(kind, name), pastOf(kind, name)] : [get(path), get(`${path}/history`)];
+  const [found, { events }] = await Promise.all(read);
+  const subject = { kind, name, found, history: events };
   const [first] = holders(subject);
   // It may have ended since, and then there is nothing to say of it.
   subject.session = first && (await get(`/v1/sessions/${first.session}`).catch(() => undefined));
   return subject;
+}
+
+/** The same as it is found in the list, where its name is no part of the path: the last one that is not after it. */
+async function listedAs(kind, name) {
+  const list = await get(listed(`/v1/${kind}s`, { before: `${name}\0`, limit: 1 }));
+  const found = list[`${kind}s`].find((one) => one.name === name);
+  return found ?? { holders: [], holding: 0, waiters: [], waiting: 0, here_only: list.here_only };
+}
+
+/** What is remembered of it among what happened last to everything. */
+async function pastOf(kind, name) {
+  const { events } = await get("/v1/history");
+  return { events: events.filter((event) => event.kind === kind && event.name === name) };
 }
 
 /** Those who have it, whichever of both it is. */
@@ -31,7 +48,7 @@ export function renderSubject(into, subject, whoami) {
   const isLock = kind === "lock";
   show(
     into,
-    heading(subject, those.length > 0 && forceButton(isLock, whoami)),
+    heading(subject, those.length > 0 && forceButton(subject, whoami)),
     found.here_only &&
       el("p", { class: "muted note" }, "What clients of this node have: those of other nodes may have it as well."),
     el(
@@ -56,17 +73,27 @@ function heading({ kind, name }, deed) {
   ];
 }
 
-function forceButton(isLock, whoami) {
-  const what = isLock ? "Release by force…" : "Depose by force…";
-  const isAllowed = !whoami || whoami.role === "admin";
-  const name = whoami?.name;
+function forceButton({ kind, name }, whoami) {
+  const what = kind === "lock" ? "Release by force…" : "Depose by force…";
+  const disabled = whyNoForce(kind, name, whoami);
   return el(
     "div",
     { class: "deed" },
-    el("button", { type: "button", class: "danger", "data-action": "force", id: "force", disabled: !isAllowed }, what),
-    !isAllowed &&
-      el("span", { class: "muted" }, "The token of “", written(name), "” is not for this: it takes one for admin."),
+    el("button", { type: "button", class: "danger", "data-action": "force", id: "force", disabled: !!disabled }, what),
+    disabled && el("span", { class: "muted" }, disabled),
   );
+}
+
+/** Why it cannot be taken away here, if it cannot. */
+function whyNoForce(kind, name, whoami) {
+  if (whoami && whoami.role !== "admin") {
+    return ["The token of “", written(whoami.name), "” is not for this: it takes one for admin."];
+  }
+  if (STEPS.includes(name)) {
+    const command = `quorate release --force ${kind === "lock" ? "" : "--election "}${name}`;
+    return ["No browser can ask for this name: use ", el("code", {}, command), "."];
+  }
+  return undefined;
 }
 
 function holding({ kind, found, session }, those) {

@@ -73,7 +73,7 @@ fn nobody_takes_the_name_of_somebody_else_by_letters_that_one_does_not_see() {
 }
 
 #[test]
-fn names_of_spaces_are_shown_and_have_pages() {
+fn names_of_spaces_and_dots_are_shown_and_have_pages() {
     let directory = Directory::new();
     let Some((node, browser)) = open_page(&directory, &[]) else { return };
     for name in
@@ -81,14 +81,22 @@ fn names_of_spaces_are_shown_and_have_pages() {
     {
         node.post(&format!("/v1/locks/{name}/acquire"), r#"{"ttl": "10m", "label": "a "}"#);
     }
-    browser.sees("#locks .head", &["8"]);
+    // What a browser takes for a step within a path is a name like others.
+    let _step = node.hold("..", &["--label", "stepper"]);
+    browser.sees("#locks .head", &["9"]);
     let names = "return [...document.querySelectorAll('#locks tbody a.name')].map((one) => one.innerText).join();";
-    let shown = "U+0020,U+0020backup,backU+0020 U+0020up,back up,backup,backupU+0020,backU+00A0up,backU+3000up";
+    let shown = "U+0020,U+0020backup,..,backU+0020 U+0020up,back up,backup,backupU+0020,backU+00A0up,backU+3000up";
     assert_eq!(browser.find(names, &[]), Value::from(shown));
     browser.sees("#locks tbody", &["aU+0020"]);
     browser.click("#locks tbody a.name");
     browser.sees("#subject h1", &["U+0020"]);
     browser.sees("#holders", &["aU+0020"]);
+    browser.open(&format!("{}#/lock/..", node.page()));
+    browser.sees("#holders", &["stepper"]);
+    browser.sees("#history", &["stepper got it"]);
+    browser.sees("#subject .deed", &["use quorate release --force .."]);
+    assert!(node.run(&["release", "--force", ".."]).is_success());
+    browser.sees("#holders", &["Nobody"]);
 }
 
 #[test]
