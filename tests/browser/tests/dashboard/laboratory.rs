@@ -4,6 +4,7 @@ use serde_json::Value;
 
 use crate::browser::{Browser, browser};
 use crate::pictures::take;
+use crate::run_file::names_lie_on_their_lines;
 use crate::server::{Laboratory, eventually};
 
 const DOWN: &str = "\u{e015}";
@@ -96,6 +97,18 @@ fn a_run_is_chosen_stepped_through_and_shared_by_its_link() {
     browser.sees(".q-time", &["3/"]);
     browser.sees("#command", &["quorate sim ricart-agrawala -n 3"]);
     browser.sees(".q-lines", &[&seen]);
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+#[test]
+fn names_are_beside_their_lines_however_the_drawing_is_scrolled() {
+    let Some((laboratory, browser)) = open("/") else { return };
+    browser.dress((900, 700), "light");
+    for (more, is_down) in [("", false), ("&down=1", true)] {
+        browser.open(&laboratory.at(&format!("/?algorithm=ricart-agrawala&n=24&entries=2&delay=uniform:0.5..1.5{more}")));
+        browser.sees(".q-time", &["1/"]);
+        names_lie_on_their_lines(&browser, is_down);
+    }
     assert_eq!(browser.complaints(), [""; 0]);
 }
 

@@ -54,6 +54,39 @@ fn present(browser: &Browser) -> f64 {
     })
 }
 
+/// Scrolls the drawing along both axes, and waits until each name is beside its line.
+pub(crate) fn names_lie_on_their_lines(browser: &Browser, is_down: bool) {
+    let scroll = "const stage = document.querySelector('.q-stage'); stage.scrollTo(1e6, 1e6); \
+                  return Math.min(stage.scrollLeft, stage.scrollTop);";
+    let farthest = "const [side, length] = arguments[0] === 'true' ? ['left', 'width'] : ['top', 'height']; \
+                    const middle = (part) => { const box = part.getBoundingClientRect(); \
+                    return box[side] + box[length] / 2; }; \
+                    const lines = [...document.querySelectorAll('.q-sheet path.line')].map(middle); \
+                    const names = [...document.querySelectorAll('.q-names b')]; \
+                    const isSeen = names.every((name) => name.checkVisibility({ visibilityProperty: true })); \
+                    return isSeen && names.length === lines.length \
+                    ? Math.max(...names.map((name, line) => Math.abs(middle(name) - lines[line]))) : null;";
+    assert!(number(browser, scroll) > 50.0, "it is too small to be scrolled both ways");
+    eventually("that each name is beside its line", || {
+        let far = browser.find(farthest, &[&is_down.to_string()]).as_f64();
+        if far.is_some_and(|far| far < 2.0) { Ok(()) } else { Err(format!("{far:?} pixels away")) }
+    });
+}
+
+#[test]
+fn names_are_beside_their_lines_however_the_drawing_is_scrolled() {
+    let (directory, Some(browser)) = (Directory::new(), browser()) else { return };
+    for (more, is_down) in [(None, false), (Some("--down"), true)] {
+        let wide = ["sim", "ricart-agrawala", "-n", "24", "--entries", "2", "--delay", "uniform:0.5..1.5"];
+        let command: Vec<&str> = wide.into_iter().chain(more).collect();
+        browser.dress((900, 700), "light");
+        browser.open(&draw(&directory, &command));
+        at_step(&browser, 1);
+        names_lie_on_their_lines(&browser, is_down);
+        assert_eq!(browser.complaints(), [""; 0]);
+    }
+}
+
 #[test]
 fn it_is_stepped_through_by_keys_and_needs_nothing_from_elsewhere() {
     let Some((_directory, browser)) = open(&CALM, "") else { return };
