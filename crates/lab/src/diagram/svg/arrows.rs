@@ -16,6 +16,9 @@ use crate::diagram::words::shown;
 /// What is said to at least so many at once is said once, where many processes are.
 const BROADCAST: usize = 4;
 
+/// Half the size of the cross where a message is lost.
+const CROSS: f64 = 5.0;
+
 /// What a message says, and where that is written.
 #[derive(Clone)]
 enum Saying {
@@ -45,6 +48,15 @@ impl Saying {
 impl Drawing<'_> {
     pub(super) fn arrows(&mut self) {
         let sayings = self.sayings();
+        // Before any label has its place.
+        for message in &self.layout.messages {
+            for &fate in &message.fates {
+                if matches!(fate, Fate::Lost(_)) {
+                    let (_, end) = self.ends(message, fate);
+                    self.labels.keep_uncovered(end, CROSS + 1.0);
+                }
+            }
+        }
         for (index, (message, saying)) in self.layout.messages.iter().zip(&sayings).enumerate() {
             let look = self.look(message);
             if let (Saying::ForAll(words, count), Some(sent)) = (saying, message.sent) {
@@ -117,37 +129,49 @@ impl Drawing<'_> {
         self.stroke(begin, end, look, " fading", &title);
     }
 
-    fn fate(&mut self, index: usize, message: &Message<'_>, fate: Fate, look: &Look, saying: &Saying) {
-        let (event, is_lost) = match fate {
-            Fate::Received(event) => (event, false),
-            Fate::Lost(event) => (event, true),
+    /// From where to where an arrow goes, along the time axis and across it.
+    fn course(&self, message: &Message<'_>, fate: Fate) -> (Place, Place) {
+        let (event, to) = match fate {
+            Fate::Received(event) => (event, self.layout.events[event].line),
+            Fate::Lost(event) => (event, message.to),
         };
-        let to = self.across(if is_lost { message.to } else { self.layout.events[event].line });
-        let from = self.across(message.from);
-        let arrival = self.along(event);
+        let (from, to, arrival) = (self.across(message.from), self.across(to), self.along(event));
         let (departure, from) = match message.sent {
             Some(sent) => (self.along(sent), from),
-            None => {
-                self.has_under_way = true;
-                (arrival - self.spacing.stub, self.towards(to, from))
-            }
+            None => (arrival - self.spacing.stub, self.towards(to, from)),
         };
-        let begin = self.at(departure, from);
-        let fading = if message.sent.is_none() { " fading" } else { "" };
-        if is_lost {
-            self.has_lost = true;
+        match fate {
+            Fate::Received(_) => ((departure, from), (arrival, to)),
             // Most of the way, so that it is seen where it was going.
-            let end = self.at(departure + 0.72 * (arrival - departure).max(20.0), from + 0.72 * (to - from));
-            self.places.arrows.push((index, Some(event), begin, end));
+            Fate::Lost(_) => {
+                let along = departure + 0.72 * (arrival - departure).max(20.0);
+                ((departure, from), (along, from + 0.72 * (to - from)))
+            }
+        }
+    }
+
+    /// The same on the paper.
+    fn ends(&self, message: &Message<'_>, fate: Fate) -> (Place, Place) {
+        let ((departure, from), (arrival, to)) = self.course(message, fate);
+        (self.at(departure, from), self.at(arrival, to))
+    }
+
+    fn fate(&mut self, index: usize, message: &Message<'_>, fate: Fate, look: &Look, saying: &Saying) {
+        let (Fate::Received(event) | Fate::Lost(event)) = fate;
+        let ((departure, from), (arrival, to)) = self.course(message, fate);
+        let (begin, end) = self.ends(message, fate);
+        self.has_under_way |= message.sent.is_none();
+        let fading = if message.sent.is_none() { " fading" } else { "" };
+        self.places.arrows.push((index, Some(event), begin, end));
+        if matches!(fate, Fate::Lost(_)) {
+            self.has_lost = true;
             let title = self.say(begin, end, look, saying);
             self.stroke(begin, end, look, fading, &title);
             let (x, y) = end;
-            let cross = format!("M{:.1} {:.1}l10 10m0 -10l-10 10", x - 5.0, y - 5.0);
-            let _ = writeln!(self.above, r#"<path class="cross" d="{cross}"/>"#);
+            let cross = format!("M{:.1} {:.1}l10 10m0 -10l-10 10", x - CROSS, y - CROSS);
+            let _ = writeln!(self.crosses, r#"<path class="cross" d="{cross}"/>"#);
             return;
         }
-        let end = self.at(arrival, to);
-        self.places.arrows.push((index, Some(event), begin, end));
         if (from - to).abs() < 1.0 {
             // To itself: over the line and back.
             let [(x, y), (to_x, to_y)] = [begin, end];

@@ -97,6 +97,14 @@ impl Labels {
         }
     }
 
+    /// A sign that labels are not to lie on, so far in each direction from a place.
+    pub(super) fn keep_uncovered(&mut self, (x, y): (f64, f64), half: f64) {
+        let sign = Bar { left: x - half, right: x + half, y, half };
+        for cell in self.cells_of(&sign) {
+            self.cells.entry(cell).or_default().push(sign);
+        }
+    }
+
     /// The middle of a label for an arrow: on it, and as near to its middle as possible. Nowhere if it would cover
     /// other labels wherever it is.
     pub(super) fn on_arrow(&mut self, begin: (f64, f64), end: (f64, f64), width: f64) -> Option<(f64, f64)> {
@@ -241,6 +249,14 @@ mod tests {
         labels.keep_free(0.0, 100.0, 50.0, 9.0);
         let (_, y) = labels.on_arrow((50.0, 0.0), (50.0, 100.0), width("word")).unwrap();
         assert!((y - 50.0).abs() >= HALF + 9.0);
+    }
+
+    #[test]
+    fn a_label_keeps_off_signs() {
+        let mut labels = Labels::new(false, EDGE);
+        labels.keep_uncovered((50.0, 50.0), 6.0);
+        let (_, y) = labels.on_arrow((50.0, 0.0), (50.0, 100.0), width("word")).unwrap();
+        assert!((y - 50.0).abs() >= HALF + 6.0);
     }
 
     #[test]

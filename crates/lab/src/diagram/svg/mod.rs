@@ -123,6 +123,8 @@ struct Drawing<'a> {
     lowest: String,
     below: String,
     above: String,
+    /// Where messages are lost: above everything, as what is hidden there would have arrived.
+    crosses: String,
 }
 
 impl<'a> Drawing<'a> {
@@ -166,6 +168,7 @@ impl<'a> Drawing<'a> {
             lowest: String::new(),
             below: String::new(),
             above: String::new(),
+            crosses: String::new(),
         };
         for line in 0..layout.lines.len() {
             let across = drawing.across(line);
@@ -251,7 +254,7 @@ impl<'a> Drawing<'a> {
             let middle = self.moments[index] - self.spacing.least_gap;
             let time = after.at.saturating_sub(before.at);
             // To a tenth: who wants to know exactly reads the times at both sides.
-            let text = self.view.unit.span((time + DELTA / 20) / (DELTA / 10) * (DELTA / 10));
+            let text = self.view.unit.span(time.saturating_add(DELTA / 20) / (DELTA / 10) * (DELTA / 10));
             for line in 0..self.layout.lines.len() {
                 let across = self.across(line);
                 let [(x, y), (to_x, to_y)] = [self.at(middle - 4.0, across), self.at(middle + 4.0, across)];
@@ -323,7 +326,8 @@ impl<'a> Drawing<'a> {
         let _ = writeln!(svg, r#"<rect class="paper" {size}/>"#);
         let _ = writeln!(svg, r#"<text class="title" x="24" y="30">{name}</text>"#);
         self.places.size = (full.round(), height.round());
-        Drawn { svg: svg + &self.lowest + &self.below + &self.above + &legend + "</svg>\n", places: self.places }
+        let layers = [&self.lowest, &self.below, &self.above, &self.crosses, &legend].map(String::as_str).concat();
+        Drawn { svg: svg + &layers + "</svg>\n", places: self.places }
     }
 
     /// The picture for those who do not see it.
@@ -496,6 +500,28 @@ mod tests {
         assert!(!picture.svg().contains("200 δ"));
         let folded = picture.svg_of(&View { fold: true, ..View::default() });
         assert!(folded.contains(">200 δ</text>") && folded.contains("nothing happens for so long"));
+    }
+
+    #[test]
+    fn a_stretch_may_be_as_long_as_time() {
+        let at = [0, 1, 2, 3, u64::MAX].map(|at| record(at, 1, What::Wanted));
+        let picture = Picture { n: 1, records: &at, title: "endless".into(), marks: vec![] };
+        let folded = picture.svg_of(&View { fold: true, ..View::default() });
+        assert!(folded.contains(">18446744073709.5 δ</text>"), "{folded}");
+    }
+
+    #[test]
+    fn crosses_lie_above_all_words() {
+        let lost = |at, process, to| {
+            let label = Label { kind: "word".into(), number: Some(7) };
+            let sent = What::Sent { to: Id::new(to), sequence: at, label: label.clone() };
+            [record(at, process, sent), record(at + 5, process, What::Lost { to: Id::new(to), sequence: at, label })]
+        };
+        let records = [lost(0, 1, 2), lost(1, 2, 1)].concat();
+        let svg = svg(&records, vec![]);
+        let last = svg.rfind(r#"<text class="label"#).unwrap();
+        let crosses = svg.find(r#"<path class="cross" d="M"#).unwrap();
+        assert!(crosses > last && svg[crosses..].matches(r#"<path class="cross""#).count() == 3, "{svg}");
     }
 
     #[test]
