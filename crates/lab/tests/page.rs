@@ -249,6 +249,35 @@ fn get_as_another(address: SocketAddr, path: &str) -> TcpStream {
     stream
 }
 
+/// What each process is doing after a step, and what it thinks.
+fn cards(run: &Value, step: usize) -> Vec<(Value, Value)> {
+    let lines = run["picture"]["run"]["lines"].as_array().unwrap().iter();
+    let mut cards: Vec<_> = lines.map(|line| (line[2].clone(), line[3].clone())).collect();
+    let changes = run["picture"]["run"]["changes"].as_array().unwrap().iter();
+    for change in changes.take_while(|change| change[0].as_u64().unwrap() as usize <= step) {
+        cards[change[1].as_u64().unwrap() as usize] = (change[2].clone(), change[3].clone());
+    }
+    cards
+}
+
+#[test]
+fn a_part_of_a_run_tells_of_everybody_what_the_whole_run_tells() {
+    let address = laboratory(Limits::ALONE);
+    let path = "algorithm=central&n=4&entries=30&recovery=1&crash=3@3";
+    let (whole, part) = (run(address, path), run(address, &format!("{path}&records=401..500")));
+    let records = |run: &Value| run["picture"]["records"].as_array().unwrap().clone();
+    let mut compared = 0;
+    // The last step may be cut.
+    for (step, record) in records(&part).iter().enumerate().rev().skip(1) {
+        if let Some(there) = records(&whole).iter().position(|other| other == record) {
+            assert_eq!(cards(&part, step), cards(&whole, there), "record {record}");
+            compared += 1;
+        }
+    }
+    assert!(compared > 20, "{compared}");
+    assert!(cards(&part, 0).iter().any(|(_, note)| note == "takes p3 for dead"), "{:?}", cards(&part, 0));
+}
+
 /// A class shares the laboratory: whoever asks for as much as one may does not keep others from a small run.
 #[test]
 fn long_searches_of_one_visitor_keep_no_other_from_a_run() {

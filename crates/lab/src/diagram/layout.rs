@@ -38,6 +38,8 @@ pub(super) struct Layout<'a> {
     pub(super) flags: Vec<Flag<'a>>,
     /// Who is taken for dead, and when.
     pub(super) suspected: Vec<Suspected>,
+    /// What came before, of which nothing is shown.
+    pub(super) earlier: &'a [Record],
     /// How many records there are before the first and after the last that is shown.
     pub(super) left_out: (usize, usize),
     /// What is pointed at in a part that is not shown.
@@ -114,10 +116,10 @@ pub(super) struct Band {
 impl<'a> Layout<'a> {
     /// The layout of these records of the picture.
     pub(super) fn new(picture: &'a Picture<'_>, window: &Range<usize>) -> Layout<'a> {
-        let records = &picture.records[window.clone()];
+        let (earlier, records) = (&picture.records[..window.start], &picture.records[window.clone()]);
         let lines = lines(picture.n, records);
         let mut states = States::new(picture.records);
-        picture.records[..window.start].iter().for_each(|record| _ = states.see(record));
+        earlier.iter().for_each(|record| _ = states.see(record));
         let initial = lines.iter().map(|&id| states.phase(id)).collect();
         let left_out = (window.start, picture.records.len() - window.end);
         let (messages, message_of) = messages(&lines, records);
@@ -132,6 +134,7 @@ impl<'a> Layout<'a> {
             messages,
             flags,
             suspected,
+            earlier,
             left_out,
             elsewhere,
             unmarked,

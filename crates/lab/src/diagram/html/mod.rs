@@ -109,9 +109,11 @@ fn run(layout: &Layout<'_>, places: &Places, view: &View) -> Value {
     let steps = Steps::new(layout);
     let tenth = |place: f64| (place * 10.0).round() / 10.0;
     let along = |event: usize| if view.down { places.events[event].1 } else { places.events[event].0 };
-    let lines = layout.lines.iter().zip(&places.lines).zip(&layout.initial);
-    let lines: Vec<Value> =
-        lines.map(|((id, &across), &phase)| json!([id.to_string(), tenth(across), class(phase)])).collect();
+    let minds = minds(layout);
+    let lines = layout.lines.iter().zip(&places.lines).zip(&minds);
+    let lines = lines
+        .map(|((id, &across), (phase, mind))| json!([id.to_string(), tenth(across), class(*phase), mind.note(*phase)]));
+    let lines: Vec<Value> = lines.collect();
     let mut present = f64::MIN;
     let told = steps.events.iter().map(|events| {
         let first = &layout.events[events[0]];
@@ -149,7 +151,7 @@ fn run(layout: &Layout<'_>, places: &Places, view: &View) -> Value {
         "across": [tenth(places.across.0), tenth(places.across.1)],
         "lines": lines,
         "steps": told,
-        "changes": changes(layout, &steps),
+        "changes": changes(layout, &steps, minds),
         "arrows": arrows,
         "marks": marks,
     })
@@ -194,10 +196,20 @@ fn is_notable(process: Id, what: &What) -> bool {
     }
 }
 
+/// What each process is doing and thinks when the picture begins.
+fn minds(layout: &Layout<'_>) -> Vec<(Phase, Mind)> {
+    let mut minds: Vec<_> = layout.initial.iter().map(|&phase| (phase, Mind::default())).collect();
+    for record in layout.earlier {
+        if let Ok(line) = layout.lines.binary_search(&record.process) {
+            minds[line].1.see(&record.what);
+        }
+    }
+    minds
+}
+
 /// When a process does something else: the step, the line, the phase, and more about it.
-fn changes(layout: &Layout<'_>, steps: &Steps) -> Vec<Value> {
+fn changes(layout: &Layout<'_>, steps: &Steps, mut minds: Vec<(Phase, Mind)>) -> Vec<Value> {
     let mut changes: Vec<(usize, usize, &str, String)> = Vec::new();
-    let mut minds: Vec<(Phase, Mind)> = layout.initial.iter().map(|&phase| (phase, Mind::default())).collect();
     // Steps are in order, and of a step only what is true after it.
     for (step, events) in steps.events.iter().enumerate() {
         let line = layout.events[events[0]].line;

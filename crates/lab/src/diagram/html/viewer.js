@@ -55,7 +55,7 @@ class Viewer {
     makeQuick(this.drawing);
     root.classList.toggle("q-down", run.down);
     // What each process is doing from which step on, and which arrows belong to a step.
-    this.changes = run.lines.map((line) => [[-1, line[2], ""]]);
+    this.changes = run.lines.map(([, , phase, note]) => [[-1, phase, note]]);
     for (const [step, line, phase, note] of run.changes) this.changes[line].push([step, phase, note]);
     this.arrowsOf = new Map();
     run.arrows.forEach((arrow, index) => {
