@@ -207,6 +207,14 @@ fn a_crash_leaves_nothing_of_a_process() {
 }
 
 #[test]
+fn a_part_in_which_nothing_happens_says_so() {
+    let run = run(laboratory(Limits::ALONE), "algorithm=central&n=3&from=500");
+    let note = run["picture"]["notes"][0].as_str().unwrap();
+    assert!(note.starts_with("nothing happens then: the run lasts from 0 to "), "{note}");
+    assert_eq!(run["picture"]["run"]["steps"], Value::Array(vec![]));
+}
+
+#[test]
 fn the_checker_finds_maekawas_deadlock_and_shows_it() {
     let address = laboratory(Limits::CLASS);
     let Answer { status, head, body } = get_with(address, "/api/check?algorithm=maekawa&n=3", "");

@@ -118,7 +118,7 @@ impl Picture<'_> {
     #[cfg(feature = "page")]
     pub fn stepped(&self, view: &View) -> serde_json::Value {
         let (layout, drawn) = self.drawn_in_steps(view);
-        html::stepped(&layout, &drawn, view)
+        html::stepped(&layout, &drawn, view, view::why_empty(self, &view.part, view.unit))
     }
 
     /// The drawing as PNG. If that would be too large, less of the run is shown.

@@ -64,9 +64,9 @@ pub(super) fn page(layout: &Layout<'_>, drawn: &Drawn, view: &View, title: &str)
 
 /// What a page with a viewer of its own needs of a drawing.
 #[cfg(feature = "page")]
-pub(super) fn stepped(layout: &Layout<'_>, drawn: &Drawn, view: &View) -> Value {
+pub(super) fn stepped(layout: &Layout<'_>, drawn: &Drawn, view: &View, why_empty: Option<String>) -> Value {
     let (before, after) = layout.notes();
-    let notes: Vec<String> = before.into_iter().chain(after).collect();
+    let notes: Vec<String> = why_empty.into_iter().chain(before).chain(after).collect();
     let records: Vec<usize> = Steps::new(layout).events.iter().map(|events| layout.left_out.0 + events[0]).collect();
     json!({
         "svg": drawn.svg,

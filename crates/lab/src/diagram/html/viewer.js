@@ -240,6 +240,7 @@ class Viewer {
   }
 
   toggle() {
+    if (!this.run.steps.length) return;
     if (this.timer) return this.pause();
     if (this.now >= this.run.steps.length - 1) this.show(0);
     this.playing.textContent = "Pause";
@@ -278,7 +279,12 @@ class Viewer {
   show(step) {
     const last = this.run.steps.length - 1;
     this.now = Math.max(0, Math.min(last, step));
-    if (last < 0) return this.showStates();
+    if (last < 0) {
+      // There is nowhere to go, and nothing to play.
+      const controls = [this.first, this.back, this.playing, this.on, this.last, this.slider];
+      controls.forEach((control) => (control.disabled = true));
+      return this.showStates();
+    }
     this.slider.value = this.now;
     const { unit, steps } = this.run;
     const at = unit === "step" ? `step ${steps[this.now][2]}` : `${steps[this.now][2]} ${unit}`;
@@ -320,6 +326,7 @@ class Viewer {
 
   // A hand that scrubs is quicker than the screen: however many steps it goes in a frame, the drawing moves once.
   move() {
+    if (!this.run.steps.length) return;
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
       this.follow();
@@ -379,7 +386,7 @@ class Viewer {
       Object.assign(tag.style, down ? { left: place, top: "4px", transform: "translateX(-50%)" }
         : { top: place, left: "4px", transform: "translateY(-50%)" });
     });
-    if (this.now >= 0 && this.run.steps.length) this.move();
+    if (this.now >= 0) this.move();
     this.scrolled();
   }
 
