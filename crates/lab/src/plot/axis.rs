@@ -18,46 +18,64 @@ pub(super) struct Ruler {
 
 /// More names than this would not fit.
 const MOST_NAMED: usize = 9;
+/// Fewer names than this do not say how far apart values are.
+const FEWEST_NAMED: usize = 3;
 
 impl Ruler {
     /// An axis on which these values have a place, and a little more.
     pub(super) fn new(scale: Scale, values: impl Iterator<Item = f64>) -> Ruler {
+        Ruler::with(scale, false, values)
+    }
+
+    /// The same for what is counted: only whole numbers are named.
+    pub(super) fn whole(scale: Scale, values: impl Iterator<Item = f64>) -> Ruler {
+        Ruler::with(scale, true, values)
+    }
+
+    fn with(scale: Scale, is_whole: bool, values: impl Iterator<Item = f64>) -> Ruler {
         let placed = values.filter(|&value| has_place(scale, value));
         let (least, most) =
             placed.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
         match scale {
-            Scale::Linear => Ruler::linear(0.0, if most > 0.0 { most * 1.04 } else { 1.0 }),
+            Scale::Linear => Ruler::linear(0.0, if most > 0.0 { most * 1.04 } else { 1.0 }, is_whole),
             Scale::Window if most > least => {
                 let margin = 0.04 * (most - least);
-                Ruler::linear(least - margin, most + margin)
+                Ruler::linear(least - margin, most + margin, is_whole)
             }
-            Scale::Window => Ruler::linear(0.0, 1.0),
-            Scale::Logarithmic if most >= least => Ruler::logarithmic(least, most),
-            Scale::Logarithmic => Ruler::logarithmic(1.0, 10.0),
+            Scale::Window => Ruler::linear(0.0, 1.0, is_whole),
+            Scale::Logarithmic if most >= least => Ruler::logarithmic(least, most, is_whole),
+            Scale::Logarithmic => Ruler::logarithmic(1.0, 10.0, is_whole),
         }
     }
 
-    fn linear(least: f64, most: f64) -> Ruler {
+    fn linear(least: f64, most: f64, is_whole: bool) -> Ruler {
         let rough = (most - least) / 8.0;
+        let rough = if is_whole { rough.max(1.0) } else { rough };
         let magnitude = libm::pow(10.0, libm::floor(libm::log10(rough)));
         let steps = [1.0, 2.0, 2.5, 5.0, 10.0].map(|step| step * magnitude);
-        let step = steps.into_iter().find(|&step| step >= rough).unwrap_or(magnitude * 10.0);
+        let suits = |step: f64| step >= rough && (!is_whole || libm::round(step) == step);
+        let step = steps.into_iter().find(|&step| suits(step)).unwrap_or(magnitude * 10.0);
         let (first, last) = (libm::ceil(least / step) as i64, libm::floor(most / step) as i64);
         let named = (first..=last).map(|place| place as f64 * step).collect();
         Ruler { scale: Scale::Linear, least, most, named, unnamed: Vec::new() }
     }
 
-    fn logarithmic(least: f64, most: f64) -> Ruler {
+    fn logarithmic(least: f64, most: f64, is_whole: bool) -> Ruler {
         let (least, most) = (least / 1.25, most * 1.25);
         let (first, last) = (libm::floor(libm::log10(least)) as i32, libm::ceil(libm::log10(most)) as i32);
         let multiples = |digits: &[f64]| -> Vec<f64> {
             let powers = (first..=last).map(|power| libm::pow(10.0, f64::from(power)));
             let all = powers.flat_map(|power| digits.iter().map(move |digit| digit * power));
-            all.filter(|value| (least..=most).contains(value)).collect()
+            let shown = all.filter(|value| (least..=most).contains(value));
+            shown.filter(|value| !is_whole || libm::round(*value) == *value).collect()
         };
-        // As many names as fit: of ones, twos and fives, of powers of ten, or of every second, third … power.
+        // As many names as fit: of ones, twos and fives, of powers of ten, or of every second, third … power. Where
+        // these are too few to read a value from, as many as a linear axis would have.
         let mut named = multiples(&[1.0, 2.0, 5.0]);
         let mut unnamed = multiples(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0]);
+        if named.len() < FEWEST_NAMED {
+            named = Ruler::linear(least, most, is_whole).named;
+        }
         if named.len() > MOST_NAMED {
             named = multiples(&[1.0]);
         }
@@ -121,14 +139,15 @@ impl Ranged for Ruler {
 
 /// The name of a value on an axis.
 pub(super) fn named(value: f64) -> String {
-    let power = libm::round(libm::log10(value.abs()));
+    let trimmed = |text: String| text.trim_end_matches('0').trim_end_matches('.').to_string();
+    // A logarithm that is a little too small would make ten of a one.
+    let power = libm::floor(libm::log10(value.abs()) + 1e-9);
     if value == 0.0 || (-3.5..5.5).contains(&power) {
-        let text = format!("{value:.4}");
-        return text.trim_end_matches('0').trim_end_matches('.').to_string();
+        return trimmed(format!("{value:.4}"));
     }
-    let digits = value / libm::pow(10.0, power);
+    let digits = trimmed(format!("{:.6}", value / libm::pow(10.0, power)));
     let raised: String = format!("{power:.0}").chars().map(raised).collect();
-    if (digits - 1.0).abs() < 1e-6 { format!("10{raised}") } else { format!("{digits:.0}·10{raised}") }
+    if digits == "1" { format!("10{raised}") } else { format!("{digits}·10{raised}") }
 }
 
 fn raised(letter: char) -> char {
@@ -165,6 +184,31 @@ mod tests {
         assert_eq!(names(3.0, 101.0), ["5", "10", "20", "50", "100"]);
         assert_eq!(names(1.0, 20_000.0), ["1", "10", "100", "1000", "10000"]);
         assert_eq!(names(1e-12, 0.1), ["10⁻¹¹", "10⁻⁹", "10⁻⁷", "10⁻⁵", "0.001", "0.1"]);
+    }
+
+    #[test]
+    fn large_and_small_values_have_names_that_differ() {
+        let ruler = Ruler::new(Scale::Linear, [600_008.0].into_iter());
+        let texts: Vec<_> = ruler.named.iter().map(|&value| named(value)).collect();
+        assert_eq!(texts, ["0", "100000", "200000", "300000", "400000", "500000", "600000"]);
+        let texts = [1e6, 1.25e6, 6e6, 5e-4, 5e-5, 2.5e-4, 1e-4, 1e-3, 1e3, 1e-7, -2e9].map(named);
+        let expected = ["10⁶", "1.25·10⁶", "6·10⁶", "5·10⁻⁴", "5·10⁻⁵", "2.5·10⁻⁴", "10⁻⁴", "0.001", "1000", "10⁻⁷"];
+        assert_eq!(texts[..10], expected);
+        assert_eq!(texts[10], "-2·10⁹");
+    }
+
+    #[test]
+    fn what_is_counted_has_whole_names() {
+        let names = |least: f64, most: f64, scale| {
+            let ruler = Ruler::whole(scale, [least, most].into_iter());
+            ruler.named.iter().map(|&value| named(value)).collect::<Vec<_>>()
+        };
+        assert_eq!(names(0.0, 3.0, Scale::Linear), ["0", "1", "2", "3"]);
+        assert_eq!(names(0.0, 18.0, Scale::Linear), ["0", "5", "10", "15"]);
+        assert_eq!(names(2.0, 3.0, Scale::Window), ["2", "3"]);
+        assert_eq!(names(9.0, 10.0, Scale::Logarithmic), ["8", "9", "10", "11", "12"]);
+        assert_eq!(names(3.0, 5.0, Scale::Logarithmic), ["3", "4", "5", "6"], "but one of a one, a two and a five");
+        assert_eq!(names(3.0, 101.0, Scale::Logarithmic), ["5", "10", "20", "50", "100"]);
     }
 
     #[test]

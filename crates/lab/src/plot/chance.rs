@@ -51,7 +51,7 @@ impl Question {
             self.figure(
                 "violation-by-votes",
                 format!("{title} for {reset} of {uptime}"),
-                Axis::new("m, votes that let one in", Scale::Window),
+                Axis::counting("m, votes that let one in", Scale::Window),
                 &against_votes,
                 progress,
             ),

@@ -107,7 +107,7 @@ pub(super) fn look(algorithm: &str) -> usize {
 }
 
 fn group_axis() -> Axis {
-    Axis::new("n, the number of processes", Scale::Logarithmic)
+    Axis::counting("n, the number of processes", Scale::Logarithmic)
 }
 
 const TOKEN_RING: &str = "token-ring";

@@ -11,7 +11,7 @@ use plotters::style::{Color, FontStyle, IntoFont, ShapeStyle, TextStyle};
 use super::axis::{Ruler, named};
 use super::ends::{self, Area, End};
 use super::look::{Role, Shape, finish, shape};
-use super::{Figure, Point, Series};
+use super::{Axis, Figure, Point, Series};
 
 /// `plotters` draws at whole places: so many of them are a pixel.
 pub(super) const FINE: u32 = 10;
@@ -191,11 +191,14 @@ impl Painter<'_> {
         }
     }
 
-    /// What to say at a mark, on paper of its own: the next mark may be near.
+    /// What to say at a mark, on paper of its own: the next mark may be near. Right of its line, or left of it where
+    /// the drawing ends: a number that is cut off is another number.
     fn mark(&self, top: Place, line: usize, text: &str) {
         let fine = FINE as i32;
-        let (left, below) = (top.0 / fine + 5, top.1 / fine + 20 + LINE * line as i32);
-        let right = left + 7 * text.chars().count() as i32;
+        let (place, below) = (top.0 / fine, top.1 / fine + 20 + LINE * line as i32);
+        let wide = 7 * text.chars().count() as i32;
+        let left = if place + 5 + wide > WIDTH as i32 { place - 9 - wide } else { place + 5 };
+        let right = left + wide;
         let corners = [(left * fine, (below - LINE + 1) * fine), (right * fine, below * fine)];
         self.canvas.draw(&Rectangle::new(corners, Role::Paper.colour().filled())).expect(CANNOT_FAIL);
         self.text(text, (left + 2, below), 12, Role::Ink, FontStyle::Normal);
@@ -300,9 +303,13 @@ fn rulers(figure: &Figure) -> (Ruler, Ruler) {
     let marks = figure.marks.iter().map(|mark| mark.0);
     let ys = curves().map(|point| point.1).chain(points().map(|point| point.y));
     let heights = figure.bars.iter().map(|bar| bar.height);
-    let x = Ruler::new(figure.x.scale, xs.chain(bars).chain(marks));
-    let y = Ruler::new(figure.y.scale, ys.chain(heights));
+    let x = ruler(&figure.x, xs.chain(bars).chain(marks));
+    let y = ruler(&figure.y, ys.chain(heights));
     (x, y)
+}
+
+fn ruler(axis: &Axis, values: impl Iterator<Item = f64>) -> Ruler {
+    if axis.is_whole { Ruler::whole(axis.scale, values) } else { Ruler::new(axis.scale, values) }
 }
 
 /// Points that would hide each other are put beside each other, in the order of their series; closer together where
@@ -333,7 +340,7 @@ fn side_by_side(mut points: Vec<(Place, usize)>) -> Vec<(Place, usize)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plot::{Axis, Curve, Scale};
+    use crate::plot::{Curve, Scale};
 
     fn figure() -> Figure {
         let points = |y: f64| vec![Point { x: 3.0, y, interval: None }, Point { x: 9.0, y, interval: None }];
@@ -395,6 +402,19 @@ mod tests {
             std::fs::write(path, figure().svg()).unwrap();
         }
         assert!(figure().svg() == std::fs::read_to_string(path).unwrap(), "if that is right, UPDATE=1 writes {path}");
+    }
+
+    #[test]
+    fn what_is_said_at_a_mark_stays_on_the_paper() {
+        let text = "median 600008.125";
+        let marks = [0.0, 300_000.0, 600_008.125].map(|value| (value, text.to_string()));
+        let svg = Figure { marks: marks.to_vec(), ..Figure::default() }.svg();
+        let document = roxmltree::Document::parse(&svg).unwrap();
+        let is_mark = |node: &roxmltree::Node<'_, '_>| node.text().map(str::trim) == Some(text);
+        let said = document.descendants().filter(|node| node.is_element() && is_mark(node));
+        let places: Vec<f64> = said.map(|node| node.attribute("x").unwrap().parse().unwrap()).collect();
+        let reach = f64::from(WIDTH - 7 * text.len() as u32);
+        assert!(places.len() == 3 && places.iter().all(|&place| place / f64::from(FINE) <= reach), "{places:?}");
     }
 
     #[test]

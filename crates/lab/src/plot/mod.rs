@@ -49,6 +49,8 @@ pub struct Axis {
     pub label: String,
     /// How values become places.
     pub scale: Scale,
+    /// Whether only whole numbers are named: what it shows is counted.
+    pub is_whole: bool,
 }
 
 /// How values become places.
@@ -117,6 +119,11 @@ impl Figure {
 impl Axis {
     /// An axis.
     pub fn new(label: impl Into<String>, scale: Scale) -> Axis {
-        Axis { label: label.into(), scale }
+        Axis { label: label.into(), scale, is_whole: false }
+    }
+
+    /// An axis of what is counted.
+    pub fn counting(label: impl Into<String>, scale: Scale) -> Axis {
+        Axis { is_whole: true, ..Axis::new(label, scale) }
     }
 }

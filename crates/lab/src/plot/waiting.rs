@@ -29,7 +29,7 @@ pub fn figure(report: &Report) -> Option<Figure> {
             costs.entries, report.algorithm, report.n, report.seed
         ),
         x: Axis::new("time from the request to the entry, in δ, the unit of message delays", Scale::Linear),
-        y: Axis::new(format!("entries, in bars of {} δ", rounded(width)), Scale::Linear),
+        y: Axis::counting(format!("entries, in bars of {} δ", rounded(width)), Scale::Linear),
         bars: heights.iter().enumerate().map(bar).filter(|bar| bar.height > 0.0).collect(),
         marks: vec![mark(summary.p50, "median"), mark(summary.p90, "p90"), mark(summary.p99, "p99")],
         notes: vec![format!("Mean {} δ, longest {} δ.", rounded(summary.mean), rounded(summary.max))],
