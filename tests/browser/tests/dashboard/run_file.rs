@@ -1,7 +1,9 @@
 //! The file of a run, which a teacher sends to a class: it opens without a server, and needs nothing else.
 
+use std::process::Command;
+
 use quorate_browser_tests::browser::{Browser, browser};
-use quorate_browser_tests::server::{Directory, draw, eventually};
+use quorate_browser_tests::server::{Directory, draw, eventually, program};
 use serde_json::Value;
 
 use crate::pictures::take;
@@ -197,5 +199,24 @@ fn a_counterexample_shows_what_it_breaks() {
     browser.press(END);
     browser.sees(".q-lines .q-alarm", &[broken]);
     take(&browser, "run-file-counterexample");
+    assert_eq!(browser.complaints(), [""; 0]);
+}
+
+/// What is measured is read on a telephone, too: a figure is scrolled there rather than made too small to read.
+#[test]
+fn figures_of_a_comparison_can_be_read_where_there_is_little_room() {
+    let (directory, Some(browser)) = (Directory::new(), browser()) else { return };
+    let file = directory.path().join("comparison.html");
+    let arguments = ["compare", "central", "-n", "3,5", "--html"];
+    let made = Command::new(program()).args(arguments).arg(&file).output().unwrap();
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    browser.dress((390, 800), "light");
+    browser.open(&format!("file://{}", file.display()));
+    let heights = "return Math.min(...[...document.querySelectorAll('.plot text')] \
+                   .map((text) => text.getBoundingClientRect().height));";
+    assert!(number(&browser, heights) >= 8.0, "{} pixels high", number(&browser, heights));
+    let scrolled = "const place = document.querySelector('.drawing'); place.scrollLeft = 200; \
+                    return document.documentElement.scrollWidth <= innerWidth ? place.scrollLeft : 0;";
+    assert!(number(&browser, scrolled) > 100.0, "the figure is scrolled, and the page is not");
     assert_eq!(browser.complaints(), [""; 0]);
 }
