@@ -2,7 +2,7 @@
 
 #![cfg(feature = "page")]
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -17,7 +17,7 @@ fn laboratory(limits: Limits) -> SocketAddr {
         runtime.block_on(async {
             let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
             told.send(listener.local_addr().unwrap()).unwrap();
-            page::serve(listener, limits).await.unwrap();
+            match page::serve(listener, limits).await {}
         });
     });
     address.recv().unwrap()
@@ -393,4 +393,25 @@ fn what_an_address_says_comes_back_as_text() {
     assert_eq!(status, 400);
     assert!(head.contains("content-type: application/json") && head.contains("nosniff"), "{head}");
     assert!(body.contains("<script>"), "a browser does not take JSON for markup");
+}
+
+/// The laboratory is for everybody: whoever connects as often as the system has files, and says nothing, keeps nobody
+/// else out, and is let go after a while.
+#[test]
+fn idle_connections_of_one_visitor_keep_no_other_out() {
+    let limits = Limits { connections: 3, connections_in_all: 5, patience: Duration::from_secs(2), ..Limits::CLASS };
+    let address = laboratory(limits);
+    let idle: Vec<_> = (0..20).map(|_| TcpStream::connect(address).unwrap()).collect();
+    let mut answer = String::new();
+    get_as_another(address, "/api/catalogue").read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.0 200"), "{answer}");
+    for mut connection in idle {
+        connection.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        // A timeout is told or not; in any case that is the end of it, rather than of our patience.
+        let mut told = Vec::new();
+        let ended = connection.read_to_end(&mut told);
+        let is_over = ended.as_ref().map_or_else(|error| error.kind() == ErrorKind::ConnectionReset, |_| true);
+        assert!(is_over, "{ended:?}");
+    }
+    assert_eq!(get(address, "/api/catalogue")["limits"]["at_once"], 4, "there is room again");
 }

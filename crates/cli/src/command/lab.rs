@@ -13,7 +13,8 @@ use serde_json::json;
 ///
 /// Everything that one chooses is in the address of the page, so that a link shows the same to others. The page loads
 /// nothing from elsewhere. On an address that others can reach it is for a class: what one visitor may ask for is then
-/// limited, and nobody has to say who they are.
+/// limited, and nobody has to say who they are. Visitors are told apart by their addresses: a class behind one router
+/// that translates addresses, or behind a proxy, counts as one visitor.
 #[derive(Args, Debug)]
 pub(crate) struct Lab {
     /// Where to show it; with an address that others reach, a class can come
@@ -45,7 +46,7 @@ async fn serve(listen: SocketAddr, terminal: &mut Terminal) -> Result<(), Failur
         terminal.print(&format!("the laboratory is at http://{address}/{whose} (Ctrl-C ends it)\n"))?;
     }
     tokio::select! {
-        served = page::serve(listener, limits) => Ok(served?),
+        never = page::serve(listener, limits) => match never {},
         interrupted = tokio::signal::ctrl_c() => Ok(interrupted?),
     }
 }

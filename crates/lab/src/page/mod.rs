@@ -11,11 +11,13 @@
 //! | `check` | every run, with progress while it goes on |
 //! | `stream` | how what goes on for a while is told |
 //! | `claims` | what the literature claims, judged when somebody asks |
+//! | `door` | who is let in: so many connections of one visitor, and so many in all |
 //! | `limits`, `turns` | how much one visitor may ask for, and who is next |
 //! | `files` | the page itself, which refers to nothing outside |
 
 mod check;
 mod claims;
+mod door;
 mod files;
 mod limits;
 mod query;
@@ -24,6 +26,7 @@ mod state;
 mod stream;
 mod turns;
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::Arc;
 
@@ -47,9 +50,8 @@ pub use limits::Limits;
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:7430";
 
 /// Shows the page to whoever comes, until the future that this is is dropped.
-pub async fn serve(listener: TcpListener, limits: Limits) -> std::io::Result<()> {
-    let router = router(limits).into_make_service_with_connect_info::<SocketAddr>();
-    axum::serve(listener, router).await
+pub async fn serve(listener: TcpListener, limits: Limits) -> Infallible {
+    door::serve(listener, router(limits), limits).await
 }
 
 fn router(limits: Limits) -> Router {
