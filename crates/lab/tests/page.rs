@@ -131,6 +131,9 @@ fn a_run_is_drawn_judged_and_measured() {
     assert_eq!(run["report"]["messages"], 4);
     let alone = run["published"].as_array().unwrap().iter().find(|row| row["measure"] == "messages, alone").unwrap();
     assert_eq!((&alone["published"], &alone["measured"]), (&Value::from(4.0), &Value::from(4.0)));
+    assert_eq!(alone["unit"], "");
+    let delay = run["published"].as_array().unwrap().iter().find(|row| row["measure"] == "client delay").unwrap();
+    assert_eq!((&delay["unit"], &delay["measured"]), (&Value::from("δ"), &Value::from(2.0)));
     assert!(run["verdicts"].as_array().unwrap().iter().all(|one| one["verdict"] == "held"), "{}", run["verdicts"]);
     assert!(run["picture"]["svg"].as_str().unwrap().starts_with("<svg "));
     assert_eq!(

@@ -12,6 +12,7 @@ use crate::application::Workload;
 use crate::claims::command_line;
 use crate::command::sim;
 use crate::compare::{self, measure_name};
+use crate::diagram::MOST_STEPPED;
 use crate::experiment::{Experiment, Spectators};
 use crate::observer::{Ending, Verdict};
 use crate::report::Report;
@@ -42,9 +43,13 @@ pub(super) fn answer(words: &Words, limits: &Limits, teller: &mut Teller) -> Res
         ..Spectators::default()
     };
     let report = named.simulate(&experiment, spectators).map_err(|why| Refusal::Question(why.to_string()))?;
-    let picture = sim::picture(&report, &records).stepped(&arguments.view.view());
+    let command = command_line::sim(report.algorithm, &experiment);
+    let mut picture = sim::picture(&report, &records).stepped(&arguments.view.view());
+    if let (Some(note), Some(notes)) = (not_kept(count, records.len(), &command), picture["notes"].as_array_mut()) {
+        notes.push(note.into());
+    }
     Ok(json!({
-        "command": command_line::sim(report.algorithm, &experiment),
+        "command": command,
         "report": report.json(),
         "verdicts": verdicts(&report),
         "published": published(named.entry(), &experiment, &report),
@@ -53,6 +58,17 @@ pub(super) fn answer(words: &Words, limits: &Limits, teller: &mut Teller) -> Res
         "kept": records.len(),
         "picture": picture,
     }))
+}
+
+/// What to say of a run that is longer than what can be looked at: how much that is, and how to look at the rest.
+fn not_kept(count: usize, kept: usize, command: &str) -> Option<String> {
+    (count > kept).then(|| {
+        let next = format!("--records {}..{}", kept + 1, count.min(kept + MOST_STEPPED));
+        format!(
+            "The run has {count} records, and this page keeps the first {kept} of them: \
+             {command} --diagram run.html {next} shows what comes next"
+        )
+    })
 }
 
 fn verdicts(report: &Report) -> Vec<Value> {
@@ -126,6 +142,7 @@ fn published(entry: &'static Entry, experiment: &Experiment, report: &Report) ->
         let cell = row.cells.first();
         json!({
             "measure": measure_name(row.measure),
+            "unit": unit(row.measure),
             "formula": row.formula,
             "sources": row.sources,
             "published": cell.and_then(|cell| cell.published),
@@ -134,4 +151,33 @@ fn published(entry: &'static Entry, experiment: &Experiment, report: &Report) ->
         })
     });
     shown.collect()
+}
+
+/// What a measure is counted in, other than messages.
+fn unit(measure: Measure) -> &'static str {
+    match measure {
+        Measure::ClientDelay | Measure::ExitDelay | Measure::SyncDelay => "δ",
+        Measure::Throughput => "entries per δ",
+        Measure::Messages
+        | Measure::MessagesAgain
+        | Measure::MessagesToEnter
+        | Measure::MessagesContended
+        | Measure::MessagesToExit
+        | Measure::ElectionBest
+        | Measure::ElectionWorst
+        | Measure::ElectionWorstAllStart => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_not_kept_is_said_with_the_command_that_shows_it() {
+        assert_eq!(not_kept(200_000, MOST_KEPT, "quorate sim central"), None);
+        let said = not_kept(203_000, MOST_KEPT, "quorate sim central").unwrap();
+        assert!(said.starts_with("The run has 203000 records, and this page keeps the first 200000 of them"), "{said}");
+        assert!(said.contains("quorate sim central --diagram run.html --records 200001..203000"), "{said}");
+    }
 }

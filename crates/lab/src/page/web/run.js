@@ -372,7 +372,7 @@ function findings({ report, verdicts, published, ending }, name) {
   const range = ({ published, published_most: most }) => most === null || most === undefined
     ? published : el("span", { class: "range" }, `${number(published)} – ${number(most)}`);
   const rows = published.map((row) =>
-    [row.measure, row.formula ? `${row.formula} (${row.sources})` : "–", range(row), row.measured]);
+    [row.unit ? `${row.measure} (${row.unit})` : row.measure, row.formula ? `${row.formula} (${row.sources})` : "–", range(row), row.measured]);
   const costs = table(`Costs${of}`, "published and in this run", ["", "published", "that is", "here"], rows);
   const sums = [["messages", report.messages], ["bytes", report.bytes]];
   if (report.leader !== undefined) sums.push(["leader", report.leader ? `p${report.leader}` : "none"]);
