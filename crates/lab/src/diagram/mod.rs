@@ -114,7 +114,7 @@ impl Picture<'_> {
     }
 
     /// The drawing and what is told of it, for a page that has a viewer: the SVG, its `run`, the `records` with which
-    /// its steps begin, how many are `left_out` before and after it, and `notes` that say so.
+    /// its steps begin, how many are `left_out` before and after it, whether it `is_full` and `notes` that say so.
     #[cfg(feature = "page")]
     pub fn stepped(&self, view: &View) -> serde_json::Value {
         let (layout, drawn) = self.drawn_in_steps(view);

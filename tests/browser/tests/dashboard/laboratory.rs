@@ -10,9 +10,9 @@ use crate::server::{Laboratory, eventually};
 const DOWN: &str = "\u{e015}";
 const END: &str = "\u{e010}";
 const ENTER: &str = "\u{e007}";
-const RIGHT: &str = "\u{e014}";
+pub(crate) const RIGHT: &str = "\u{e014}";
 
-fn open(path: &str) -> Option<(Laboratory, Browser)> {
+pub(crate) fn open(path: &str) -> Option<(Laboratory, Browser)> {
     let browser = browser()?;
     let laboratory = Laboratory::start();
     browser.dress((1440, 900), "light");
@@ -20,12 +20,12 @@ fn open(path: &str) -> Option<(Laboratory, Browser)> {
     Some((laboratory, browser))
 }
 
-fn link(browser: &Browser) -> String {
+pub(crate) fn link(browser: &Browser) -> String {
     browser.find("return location.href;", &[]).as_str().unwrap().to_string()
 }
 
 /// Waits for an address that says this.
-fn leads_to(browser: &Browser, part: &str) -> String {
+pub(crate) fn leads_to(browser: &Browser, part: &str) -> String {
     eventually(&format!("an address with {part}"), || {
         let link = link(browser);
         if link.contains(part) { Ok(link) } else { Err(link) }
@@ -33,7 +33,7 @@ fn leads_to(browser: &Browser, part: &str) -> String {
 }
 
 /// Goes to the first step in whose words this is, as one does by scrubbing.
-fn scrub_to(browser: &Browser, step: u32) {
+pub(crate) fn scrub_to(browser: &Browser, step: u32) {
     let script = "const slider = document.querySelector('.q-bar input[type=range]'); slider.value = arguments[0]; \
                   slider.dispatchEvent(new Event('input')); return null;";
     browser.find(script, &[&step.to_string()]);
@@ -105,7 +105,8 @@ fn names_are_beside_their_lines_however_the_drawing_is_scrolled() {
     let Some((laboratory, browser)) = open("/") else { return };
     browser.dress((900, 700), "light");
     for (more, is_down) in [("", false), ("&down=1", true)] {
-        browser.open(&laboratory.at(&format!("/?algorithm=ricart-agrawala&n=24&entries=2&delay=uniform:0.5..1.5{more}")));
+        browser
+            .open(&laboratory.at(&format!("/?algorithm=ricart-agrawala&n=24&entries=2&delay=uniform:0.5..1.5{more}")));
         browser.sees(".q-time", &["1/"]);
         names_lie_on_their_lines(&browser, is_down);
     }

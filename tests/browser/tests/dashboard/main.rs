@@ -8,6 +8,7 @@ mod connection;
 mod force;
 mod laboratory;
 mod lists;
+mod parts;
 mod pictures;
 mod run_file;
 

@@ -13,6 +13,8 @@ use quorate_web::LOOK;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
+#[cfg(feature = "page")]
+use super::MOST_STEPPED;
 use super::layout::Layout;
 use super::phases::Phase;
 use super::svg::{Drawn, Places, class, escape, style_sheet};
@@ -73,6 +75,7 @@ pub(super) fn stepped(layout: &Layout<'_>, drawn: &Drawn, view: &View, why_empty
         "run": run(layout, &drawn.places, view),
         "records": records,
         "left_out": [layout.left_out.0, layout.left_out.1],
+        "is_full": layout.events.len() >= MOST_STEPPED,
         "notes": notes,
     })
 }

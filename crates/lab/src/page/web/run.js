@@ -12,6 +12,7 @@ const MUTEX = "mutual exclusion";
 const ELECTION = "election";
 const OF_THE_PAGE = ["algorithm", "option"];
 const ELECTIONS = [["", "ring"], ["chang-roberts", "chang-roberts"], ["bully", "bully"]];
+const ROUNDING = 0.0001;
 const INTERVENTIONS = ["crash", "restart", "pause", "partition"];
 
 // What the address says, and of what the run on screen was made: they differ while another is on its way.
@@ -82,10 +83,14 @@ function go(next, time) {
 async function run(next, time, isNew) {
   running?.abort();
   running = new AbortController();
+  const { signal } = running;
   by("result").setAttribute("aria-busy", "true");
   try {
     const names = [algorithmOf(next), next.get("beside")].filter(Boolean);
-    const made = await Promise.all(names.map((name) => follow("/api/run", asked(next, name), running.signal, tell)));
+    const make = (words) => follow("/api/run", words, signal, tell);
+    const made = await Promise.all(names.map((name) => make(asked(next, name))));
+    const same = sameTimes(made, asked(next, names.at(-1)));
+    if (same) made[1] = await make(same);
     if (isNew) {
       history.pushState(null, "", `?${next}`);
       address = next;
@@ -112,6 +117,23 @@ function asked(next, name) {
   if (entry) ["option", ...controls.strange(entry, next.has("recovery"))].forEach((other) => words.delete(other));
   return words;
 }
+
+// Of two runs that are looked at in parts, the second is asked for the times that the first one shows.
+function sameTimes([first, second], words) {
+  if (!second || !first.picture.run.steps.length || ![first, second].some(isPart)) return null;
+  const [begin, end] = times(first);
+  const same = new URLSearchParams(words);
+  if (first.picture.is_full || same.has("records")) same.set("to", after(end));
+  if (!same.has("from")) same.set("from", first.picture.left_out[0] ? before(begin) : 0);
+  same.delete("records");
+  return String(same) === String(words) ? null : same;
+}
+
+const isPart = ({ picture }) => picture.left_out.some((count) => count > 0);
+// When the first and the last step of a picture happen, as they are shown: rounded.
+const times = ({ picture: { run } }) => [run.steps[0], run.steps.at(-1)].map((step) => Number(step[2]));
+const before = (time) => Number(Math.max(0, time - ROUNDING).toFixed(4));
+const after = (time) => Number((time + ROUNDING).toFixed(4));
 
 // An address that is refused has no run, and what it says is what can be mended.
 function clear(refused) {
@@ -179,8 +201,9 @@ function show(made, names, time) {
     const options = { alone: isFirst, start: time === undefined ? undefined : stepAt(picture, time) };
     if (isFirst) options.shown = shown;
     views[index] = showPicture(places[index], isAlone ? "" : names[index], picture, options);
-    pages(places[index], made[index]);
   });
+  const parts = isAlone ? partsByRecord(made[0]) : partsByTime(made);
+  places.forEach((place) => offerParts(place, parts));
   // What happens in one run is told beside it; of two, below each.
   by("doing").replaceChildren(...(isAlone ? [views[0].root.querySelector(".q-panels")] : []));
   makeInterference();
@@ -194,21 +217,42 @@ function show(made, names, time) {
   document.title = `${names.join(" and ")} · Quorate laboratory`;
 }
 
-// A long run is looked at in parts.
-function pages(place, { picture, kept }) {
-  const [before, after] = picture.left_out;
-  if (!before && !after) return;
-  const length = kept - before - after;
-  const part = (words, first) => el("button", {
+// A long run is looked at in parts: the words of the part before this one and of the one after it, if there are.
+function partsByRecord({ picture, kept }) {
+  const [earlier, later] = picture.left_out;
+  // From where nothing is, one goes back to the beginning.
+  const length = kept - earlier - later || kept;
+  const part = (first) => ({ records: `${first + 1}..${Math.min(kept, first + length)}` });
+  return [earlier ? part(Math.max(0, earlier - length)) : null, later ? part(kept - later) : null];
+}
+
+// Two are looked at by time, and go on from where the first of them ends: so nothing of either is passed over.
+function partsByTime(made) {
+  const shown = made.filter(({ picture }) => picture.run.steps.length);
+  const isLeftOut = (side) => made.some(({ picture }) => picture.left_out[side]);
+  if (!shown.length) return [isLeftOut(0) ? { from: 0 } : null, null];
+  const begin = Math.min(...shown.map((one) => times(one)[0]));
+  const full = shown.filter(({ picture }) => picture.is_full).map((one) => times(one)[1]);
+  const end = full.length ? Math.min(...full) : Math.max(...shown.map((one) => times(one)[1]));
+  // A moment in which more happens than is shown at once would lead to itself.
+  const next = before(end) > begin ? before(end) : after(end);
+  return [isLeftOut(0) ? { from: before(begin - (end - begin)) } : null, isLeftOut(1) ? { from: next } : null];
+}
+
+function offerParts(place, parts) {
+  if (!parts.some(Boolean)) return;
+  const button = (words, part) => part && el("button", {
     type: "button", class: "quiet",
     onclick: () => {
       const next = new URLSearchParams(state);
-      next.set("records", `${first + 1}..${Math.min(kept, first + length)}`);
+      // Either way to choose a part takes the place of the other.
+      for (const name of ["records", "from", "to"]) next.delete(name);
+      for (const [name, value] of Object.entries(part)) next.set(name, value);
       go(next);
     },
   }, words);
-  place.querySelector(".q-viewer").before(el("div", { class: "buttons" },
-    before ? part("Earlier", Math.max(0, before - length)) : "", after ? part("Later", kept - after) : ""));
+  const buttons = el("div", { class: "buttons" }, button("Earlier", parts[0]), button("Later", parts[1]));
+  place.querySelector(".q-viewer").before(buttons);
 }
 
 function shown(step) {
