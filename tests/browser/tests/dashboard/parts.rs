@@ -94,3 +94,15 @@ fn a_part_is_left_for_another_and_one_without_anything_says_so() {
     browser.sees(".q-time", &["1/"]);
     assert_eq!(browser.complaints(), [""; 0]);
 }
+
+#[test]
+fn the_way_back_to_the_empty_checker_leads_to_the_empty_checker() {
+    let Some((_laboratory, browser)) = open("/check") else { return };
+    browser.sees("#progress", &["Choose an algorithm"]);
+    browser.click("#controls button[type=submit]");
+    browser.sees("#findings", &["mutual-exclusion", "holds"]);
+    browser.find("history.back(); return null;", &[]);
+    browser.sees("#progress", &["Choose an algorithm"]);
+    assert_eq!((browser.text("#findings table"), browser.text("#command code")), (None, None));
+    assert_eq!(browser.complaints(), [""; 0]);
+}

@@ -51,10 +51,20 @@ async function begin() {
     if (String(next) === String(state)) return;
     state = next;
     controls.write(state);
-    if (state.has("algorithm")) explore();
+    begun();
   });
-  if (state.has("algorithm")) await explore();
-  else by("progress").textContent = "Choose an algorithm, and every run of a small group of it is explored.";
+  await begun();
+}
+
+// What the address asks for; one that names no algorithm asks for nothing yet.
+async function begun() {
+  if (state.has("algorithm")) return explore();
+  source?.abort();
+  clear();
+  complain(null);
+  busy(false);
+  document.title = "Check · Quorate laboratory";
+  by("progress").textContent = "Choose an algorithm, and every run of a small group of it is explored.";
 }
 
 async function explore() {
