@@ -1,6 +1,7 @@
 //! One run: drawn, judged, and measured beside what is published.
 
 use quorate_core::catalog::{Entry, Family, Measure};
+use quorate_core::process::Ticks;
 use quorate_core::setting::Options;
 use quorate_core::trace::Record;
 use serde_json::{Value, json};
@@ -21,6 +22,8 @@ use crate::time::{delta_text, in_delta};
 
 /// Of a longer run, only the beginning can be looked at.
 const MOST_KEPT: usize = 200_000;
+/// More than a time that is written loses.
+const ROUNDING: Ticks = 100;
 
 /// The run that was asked for, told while it is made.
 pub(super) fn answer(words: &Words, limits: &Limits, teller: &mut Teller) -> Result<Value, Refusal> {
@@ -28,11 +31,13 @@ pub(super) fn answer(words: &Words, limits: &Limits, teller: &mut Teller) -> Res
     let arguments = words.run(named.entry(), limits)?;
     let experiment = arguments.experiment();
     let mut records: Vec<Record> = Vec::new();
-    let mut count = 0;
+    let (mut count, mut next_part) = (0, None);
     let mut keep = |record: &Record| {
         count += 1;
         if records.len() < MOST_KEPT {
             records.push(record.clone());
+        } else if count <= MOST_KEPT + MOST_STEPPED {
+            next_part = Some(record.at);
         }
     };
     let mut tell = |events, entries| teller.progress(|| json!({ "events": events, "entries": entries }));
@@ -45,7 +50,12 @@ pub(super) fn answer(words: &Words, limits: &Limits, teller: &mut Teller) -> Res
     let report = named.simulate(&experiment, spectators).map_err(|why| Refusal::Question(why.to_string()))?;
     let command = command_line::sim(report.algorithm, &experiment);
     let mut picture = sim::picture(&report, &records).stepped(&arguments.view.view());
-    if let (Some(note), Some(notes)) = (not_kept(count, records.len(), &command), picture["notes"].as_array_mut()) {
+    // In a shell it would go on for as long as it takes, and become too long to be drawn.
+    let shell = match next_part {
+        Some(end) if experiment.until.is_none() => format!("{command} --until {}", delta_text(end + ROUNDING)),
+        Some(_) | None => command.clone(),
+    };
+    if let (Some(note), Some(notes)) = (not_kept(count, records.len(), &shell), picture["notes"].as_array_mut()) {
         notes.push(note.into());
     }
     Ok(json!({
