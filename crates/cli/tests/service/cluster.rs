@@ -1,11 +1,10 @@
 //! Three nodes, and what happens when one of them dies.
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Directory, Served, eventually, quorate, try_request};
+use crate::support::{Directory, Served, eventually, free_addresses, quorate, try_request};
 
 /// How many wait at one node.
 const CROWD: usize = 300;
@@ -18,10 +17,7 @@ struct Cluster {
 
 impl Cluster {
     fn start(n: usize) -> Cluster {
-        // The ports are free now; nobody else on this machine asks for them in between, by all likelihood.
-        let listeners: Vec<_> = (0..n).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let addresses = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
-        drop(listeners);
+        let addresses = free_addresses(n);
         let mut cluster = Cluster { directory: Directory::new(), addresses, nodes: (0..n).map(|_| None).collect() };
         for node in 0..n {
             cluster.start_node(node);

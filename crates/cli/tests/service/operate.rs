@@ -5,7 +5,7 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Directory, Served, eventually, quorate};
+use crate::support::{Directory, Served, eventually, free_addresses, quorate};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
@@ -128,9 +128,7 @@ fn run_in(directory: &Path, arguments: &[String]) -> Output {
 #[test]
 fn the_documented_way_out_of_a_lost_majority_works() {
     let directory = Directory::new();
-    let listeners: Vec<_> = (0..5).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let addresses: Vec<_> = listeners.iter().map(|one| one.local_addr().unwrap().to_string()).collect();
-    drop(listeners);
+    let addresses = free_addresses(5);
     let first: Vec<_> = (1..=3).map(|node| format!("--member={node}={}", addresses[node - 1])).collect();
     let nodes: Vec<_> = (1..=3)
         .map(|node| {

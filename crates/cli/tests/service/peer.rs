@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::running::{Running, lives};
 use crate::security::Keys;
-use crate::support::{Directory, Served, eventually, quorate, request};
+use crate::support::{Directory, Served, eventually, free_addresses, quorate, request};
 
 /// Quick enough for a test, and slow enough for a machine that has much else to do.
 const TIMES: [&str; 6] = ["--beat", "200ms", "--tolerance", "3s", "--delay-bound", "50ms"];
@@ -28,9 +28,7 @@ impl Group {
 
     /// As many nodes as there are options of.
     fn of(options: Vec<Vec<String>>) -> Group {
-        let listeners: Vec<_> = options.iter().map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let members = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
-        drop(listeners);
+        let members = free_addresses(options.len());
         let nodes = options.iter().map(|_| None).collect();
         let mut group = Group { directory: Directory::new(), members, options, nodes };
         (1..=group.nodes.len()).for_each(|node| group.start_node(node));

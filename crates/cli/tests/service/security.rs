@@ -1,7 +1,7 @@
 //! Who may come, and who may do what: certificates, tokens, and those who mean no good.
 
 use std::io::{Read, Write};
-use std::net::{Shutdown, TcpListener, TcpStream};
+use std::net::{Shutdown, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
-use crate::support::{Directory, Served, eventually, exchange};
+use crate::support::{Directory, Served, eventually, exchange, free_addresses};
 
 const MEMBER_STREAM: &str = "Connection: upgrade\r\nUpgrade: quorate-peer-1\r\n";
 
@@ -102,9 +102,7 @@ fn ask(node: &Served, token: Option<&str>, method: &str, path: &str, body: &str)
 fn three_nodes_serve_over_mutual_tls_and_survive_the_loss_of_one() {
     let keys = Keys::new(&["n1=127.0.0.1", "n2=127.0.0.1", "n3=127.0.0.1,localhost"]);
     let token = keys.token("web", &["lock", "--prefix", "web/"]);
-    let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    let addresses: Vec<_> = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string()).collect();
-    drop(listeners);
+    let addresses = free_addresses(3);
     let data = Directory::new();
     let mut nodes: Vec<_> = (1..=3)
         .map(|number| {
