@@ -386,6 +386,21 @@ fn a_crash_ends_a_turn_and_the_next_life_is_another() {
     assert_eq!(finding(&judgement, Property::MutualExclusion), Finding::Held, "{:?}", judgement.findings());
 }
 
+/// It was there until it was stopped, and not only until its last word.
+#[test]
+fn a_life_that_was_stopped_in_an_orderly_way_ends_then() {
+    let mut files = good::<RicartAgrawala>();
+    let again = r#"{"at":9000,"process":2,"event":"restarted","incarnation":9,"past":[[0,0],[4294967297,1],[0,0]]}"#;
+    let end = serde_json::to_string(&Mark::End { at: 7000 }).unwrap();
+    files[1] = edit(&files[1], |line| line.get("end").is_none());
+    files[1] = format!("{}\n{end}\n{}\n{again}\n", files[1].trim_end(), header("ricart-agrawala", Id::new(2), 2));
+    let lives = files.iter().flat_map(|text| read("a trace", text.as_bytes()).unwrap()).collect();
+    let merged = merge(lives, 1_000_000).unwrap();
+    let ends = merged.events.iter().filter(|event| event.record.what == What::Crashed);
+    let ends: Vec<_> = ends.map(|event| (event.record.process.number(), event.record.at)).collect();
+    assert_eq!(ends, [(2, 1_007_000)]);
+}
+
 #[test]
 fn what_is_no_trace_is_refused_by_file_and_line() {
     let files = good::<RicartAgrawala>();

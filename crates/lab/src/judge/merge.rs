@@ -107,7 +107,9 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
         if let Some(last) = last {
             let record = Record { what: What::Crashed, ..last.entry.record.clone() };
             let entry = Entry { record, resource: None, past: last.entry.past.clone(), sender_life: None };
-            let (wall, line, place) = (last.wall, last.line, last.place + 1);
+            // Who stopped in an orderly way wrote when that was; of who was killed only its last word is known.
+            let wall = life.ended.map_or(last.wall, |at| last.wall.max(started + at));
+            let (line, place) = (last.line, last.place + 1);
             source.entries.push(Queued { entry, wall, line, life: index, place, is_end: true });
         }
     }
