@@ -39,6 +39,7 @@ pub(super) struct Layout<'a> {
     /// Who is taken for dead, and when.
     pub(super) suspected: Vec<Suspected>,
     /// What came before, of which nothing is shown.
+    #[cfg(feature = "command")]
     pub(super) earlier: &'a [Record],
     /// How many records there are before the first and after the last that is shown.
     pub(super) left_out: (usize, usize),
@@ -134,6 +135,7 @@ impl<'a> Layout<'a> {
             messages,
             flags,
             suspected,
+            #[cfg(feature = "command")]
             earlier,
             left_out,
             elsewhere,
