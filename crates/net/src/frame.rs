@@ -21,7 +21,7 @@ const MAGIC: [u8; 8] = *b"quorate\0";
 /// How long the preface is.
 const PREFACE: usize = MAGIC.len() + 4;
 /// Which frames there are, and how they are written. A node talks only with nodes of the same version.
-pub(crate) const VERSION: u32 = 6;
+pub(crate) const VERSION: u32 = 7;
 /// How long the first frames may be.
 pub(crate) const LONGEST_HELLO: usize = 4096;
 /// How long frames may be: much longer than any message of an algorithm is.
@@ -49,9 +49,32 @@ pub(crate) enum Verdict {
         incarnation: u64,
         instance: u128,
     },
-    Refused {
-        why: String,
-    },
+    Refused(Refusal),
+}
+
+/// Why somebody may not speak, in words.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum Refusal {
+    /// It may try again: until somebody has mended that, or another has left.
+    ForNow(String),
+    /// A later life of it was heard of: what it has promised in that it does not know. It never may, and no other
+    /// member must hear it, either.
+    Forgetful(String),
+}
+
+impl Refusal {
+    /// The words.
+    pub(crate) fn why(&self) -> &str {
+        match self {
+            Refusal::ForNow(why) | Refusal::Forgetful(why) => why,
+        }
+    }
+}
+
+impl<S: Into<String>> From<S> for Refusal {
+    fn from(why: S) -> Refusal {
+        Refusal::ForNow(why.into())
+    }
 }
 
 /// What is said after that.
@@ -64,7 +87,7 @@ pub(crate) enum Frame<M> {
     /// The answer.
     Pong(u64),
     /// Why it hangs up, now that it knows whom it has reached: only who has connected says so, before anything else.
-    Refused(String),
+    Refused(Refusal),
 }
 
 /// Says which protocol this is: before any frame, and before anything is known of the other.

@@ -51,7 +51,7 @@ pub fn seeds() -> Vec<Vec<u8>> {
     let mut seeds = vec![
         seed(0, &hello),
         seed(1, &Verdict::Welcome { incarnation: 2, instance: 7 }),
-        seed(1, &Verdict::Refused { why: "it is late".into() }),
+        seed(1, &Verdict::Refused("it is late".into())),
     ];
     for (number, entry) in (2..).zip(algorithms()) {
         seeds.extend(catalog::visit(entry.name, Saying(number)).unwrap_or_default());

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use crate::bell::Bell;
-use crate::frame::{self, Frame};
+use crate::frame::{self, Frame, Refusal};
 use crate::incoming::Incoming;
 use crate::outbox::{Opened, Outbox};
 use crate::speakers::Speaking;
@@ -49,12 +49,14 @@ pub(crate) struct Inlets {
     inlets: Vec<(Inlet, Bell)>,
     /// Who is heard first, the next time.
     first: usize,
+    /// Who has said that this node has forgotten what it promised, in its words.
+    disowned: Option<(Id, String)>,
 }
 
 impl Inlets {
     /// Nobody has connected to this node.
     pub(crate) fn new(node: Id) -> Inlets {
-        Inlets { node, inlets: Vec::new(), first: 0 }
+        Inlets { node, inlets: Vec::new(), first: 0, disowned: None }
     }
 
     /// There is a connection with a member, with this bell. One that was opened on the same side before ends, and so
@@ -65,6 +67,11 @@ impl Inlets {
         }
         self.inlets.retain(|(before, _)| !inlet.replaces(before));
         self.inlets.push((inlet, bell));
+    }
+
+    /// Who has said that this node must not go on, and why.
+    pub(crate) fn disowned(&mut self) -> Option<(Id, String)> {
+        self.disowned.take()
     }
 
     /// Takes what has arrived. Is there more?
@@ -87,7 +94,7 @@ impl Inlets {
                     is_more = true;
                 }
                 Ok(false) => {}
-                Err(why) => {
+                Err(Ended { why, is_disowned }) => {
                     let (node, peer, opened) = (self.node.number(), inlet.from.number(), inlet.opened.name());
                     if inlet.is_attached {
                         info!(node, peer, opened, "does not hear it on this connection: {why}");
@@ -96,6 +103,9 @@ impl Inlets {
                     }
                     inlet.way.end(&why);
                     ended.push(Arc::clone(&inlet.way));
+                    if is_disowned {
+                        self.disowned = Some((inlet.from, why));
+                    }
                 }
             }
         }
@@ -104,6 +114,19 @@ impl Inlets {
             self.inlets.retain(|(inlet, _)| !ended.iter().any(|way| Arc::ptr_eq(way, &inlet.way)));
         }
         is_more
+    }
+}
+
+/// A connection has ended.
+struct Ended {
+    why: String,
+    /// Because this node has forgotten what it promised.
+    is_disowned: bool,
+}
+
+impl<S: Into<String>> From<S> for Ended {
+    fn from(why: S) -> Ended {
+        Ended { why: why.into(), is_disowned: false }
     }
 }
 
@@ -138,7 +161,7 @@ impl Inlet {
     }
 
     /// Hears what there is to hear, for one turn. Is there more? Fails when the connection has ended.
-    fn poll<M: Message>(&mut self, context: &mut Context<'_>, arrived: &mut Vec<Arrived<M>>) -> Result<bool, String> {
+    fn poll<M: Message>(&mut self, context: &mut Context<'_>, arrived: &mut Vec<Arrived<M>>) -> Result<bool, Ended> {
         // Also if nothing can be said any more, what was said before is heard.
         let ended = self.way.ended(context);
         let mut heard = 0;
@@ -148,13 +171,13 @@ impl Inlet {
                     (Some(Frame::Message(message)), _) => arrived.push(Arrived { from: self.from, message }),
                     (Some(Frame::Ping(number)), Opened::There) => self.way.answer(number),
                     (Some(Frame::Pong(number)), Opened::Here) => self.outbox.hear_answer(number),
-                    (Some(Frame::Refused(why)), Opened::There) if !self.is_attached => {
+                    (Some(Frame::Refused(refusal)), Opened::There) if !self.is_attached => {
                         // Its words, not ours.
-                        let why = format!("it refuses to talk: {}", why.escape_debug());
+                        let why = format!("it refuses to talk: {}", refusal.why().escape_debug());
                         if self.outbox.be_refused(&why) {
                             warn!(peer = self.from.number(), "hangs up again: {why}");
                         }
-                        return Err(why);
+                        return Err(Ended { why, is_disowned: matches!(refusal, Refusal::Forgetful(_)) });
                     }
                     (Some(Frame::Ping(_) | Frame::Pong(_) | Frame::Refused(_)) | None, _) => {
                         warn!(peer = self.from.number(), "it says what makes no sense: the connection is closed");
@@ -176,8 +199,8 @@ impl Inlet {
                     self.speaking.hear(Instant::now());
                     self.way.hear();
                 }
-                Poll::Ready(Err(error)) => return Err(error.to_string()),
-                Poll::Pending => return ended.map_or(Ok(false), Err),
+                Poll::Ready(Err(error)) => return Err(error.to_string().into()),
+                Poll::Pending => return ended.map_or(Ok(false), |why| Err(why.into())),
             }
         }
     }

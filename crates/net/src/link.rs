@@ -12,9 +12,10 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::codec::Framed;
 use tracing::{debug, info, warn};
 
-use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, Verdict};
+use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, Refusal, Verdict};
 use crate::incoming::Incoming;
 use crate::inlet::Inlet;
+use crate::node::Command;
 use crate::outbox::{Opened, Outbox};
 use crate::speakers::Speakers;
 use crate::tls::{Tls, explain};
@@ -37,6 +38,8 @@ pub(crate) struct Link {
     pub(crate) speakers: Arc<Speakers>,
     /// Where the other is heard.
     pub(crate) connecting: mpsc::Sender<Inlet>,
+    /// Whom to tell that this node must not go on; not if nobody has a handle of it any more.
+    pub(crate) commands: mpsc::WeakUnboundedSender<Command>,
     /// How long the other may leave a question unanswered before the connection is taken for broken.
     pub(crate) tolerance: Duration,
 }
@@ -100,15 +103,22 @@ impl Link {
             Some(Verdict::Welcome { incarnation, instance }) => {
                 match self.speakers.admit(self.to, incarnation, instance, Instant::now()) {
                     Ok((speaking, _)) => speaking,
-                    Err(why) => {
+                    Err(refusal) => {
                         // It has to know, too; if it does not hear it, it hears it the next time.
-                        _ = framed.send(frame::encode(&Frame::<()>::Refused(why.clone()))).await;
-                        return Err(why);
+                        _ = framed.send(frame::encode(&Frame::<()>::Refused(refusal.clone()))).await;
+                        return Err(refusal.why().into());
                     }
                 }
             }
-            // Its words, not ours.
-            Some(Verdict::Refused { why }) => return Err(format!("it refuses to talk: {}", why.escape_debug())),
+            Some(Verdict::Refused(refusal)) => {
+                // Its words, not ours.
+                let why = format!("it refuses to talk: {}", refusal.why().escape_debug());
+                if let (Refusal::Forgetful(_), Some(commands)) = (refusal, self.commands.upgrade()) {
+                    // Who has stopped already need not hear it.
+                    _ = commands.send(Command::Disown { by: self.to, why: why.clone() });
+                }
+                return Err(why);
+            }
             None => return Err("it does not speak this protocol".into()),
         };
         // What came with the answer is not lost.

@@ -20,7 +20,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::codec::Framed;
 use tracing::{debug, warn};
 
-use crate::frame::{self, Hello, LONGEST_FRAME, LONGEST_HELLO, Verdict};
+use crate::frame::{self, Hello, LONGEST_FRAME, LONGEST_HELLO, Refusal, Verdict};
 use crate::incoming::Incoming;
 use crate::inlet::Inlet;
 use crate::outbox::{Opened, Outbox};
@@ -173,10 +173,10 @@ impl Listener {
         };
         let verdict = match &judged {
             Ok(_) => Verdict::Welcome { incarnation: self.hello.incarnation, instance: self.hello.instance },
-            Err(why) => Verdict::Refused { why: why.clone() },
+            Err(refusal) => Verdict::Refused(refusal.clone()),
         };
         let answered = framed.send(frame::encode(&verdict)).await.map_err(broken);
-        let (id, speaking, outbox) = judged?;
+        let (id, speaking, outbox) = judged.map_err(|refusal| refusal.why().to_string())?;
         answered?;
         // What came with the greeting is not lost.
         let incoming = Incoming::new(LONGEST_FRAME, &framed.into_parts().read_buf);
@@ -184,29 +184,31 @@ impl Listener {
     }
 
     /// Whether who says this may speak.
-    fn judge(&self, hello: &Hello, has_shown: bool) -> Result<(Id, Speaking, Arc<Outbox>), String> {
+    fn judge(&self, hello: &Hello, has_shown: bool) -> Result<(Id, Speaking, Arc<Outbox>), Refusal> {
         let ours = &self.hello;
         if hello.cluster != ours.cluster {
             return Err(format!(
                 "it is of the group {:?}, and node {} of {:?}",
                 hello.cluster, ours.from, ours.cluster
-            ));
+            )
+            .into());
         }
         if hello.terms != ours.terms {
-            return Err(format!("it runs {:?}; node {} runs {:?}", hello.terms, ours.from, ours.terms));
+            return Err(format!("it runs {:?}; node {} runs {:?}", hello.terms, ours.from, ours.terms).into());
         }
         if hello.to != ours.from {
-            return Err(format!("it looks for node {}, and this is node {}", hello.to, ours.from));
+            return Err(format!("it looks for node {}, and this is node {}", hello.to, ours.from).into());
         }
         let id = Id::try_from(hello.from).ok();
         let Some((&id, outbox)) = id.and_then(|id| self.outboxes.get_key_value(&id)) else {
             return Err(format!(
                 "it says that it is node {}, which is none of the others of 1 to {}",
                 hello.from, self.n
-            ));
+            )
+            .into());
         };
         if !has_shown {
-            return Err(format!("it says that it is node {}, and its certificate does not", id.number()));
+            return Err(format!("it says that it is node {}, and its certificate does not", id.number()).into());
         }
         let (speaking, is_new) = self.speakers.admit(id, hello.incarnation, hello.instance, Instant::now())?;
         if is_new {

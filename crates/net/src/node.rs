@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, SystemTime};
 
 use quorate_core::catalog::{self, Visitor};
@@ -52,10 +52,14 @@ struct Handle {
     id: Id,
     commands: mpsc::UnboundedSender<Command>,
     leader: watch::Receiver<Option<Id>>,
+    trouble: Trouble,
     tickets: AtomicU64,
     address: std::net::SocketAddr,
     patience: Duration,
 }
+
+/// Why a node has stopped by itself, once it has.
+type Trouble = Arc<OnceLock<Arc<str>>>;
 
 /// Why a node cannot join.
 #[derive(Debug, Error)]
@@ -95,14 +99,33 @@ pub enum JoinError {
 
 /// What is asked of the task that owns the process.
 pub(crate) enum Command {
-    Ask { name: Name, waiter: Waiter },
-    Cancel { name: Name, ticket: Ticket },
-    Release { name: Name, ticket: Ticket, done: Option<Done> },
+    Ask {
+        name: Name,
+        waiter: Waiter,
+    },
+    Cancel {
+        name: Name,
+        ticket: Ticket,
+    },
+    Release {
+        name: Name,
+        ticket: Ticket,
+        done: Option<Done>,
+    },
     Lead,
-    Wrote { name: Name, fence: Fence, accepted: bool },
+    Wrote {
+        name: Name,
+        fence: Fence,
+        accepted: bool,
+    },
     Observe(Number),
     Stamp(oneshot::Sender<Number>),
     Status(oneshot::Sender<NodeStatus>),
+    /// A member says that this node has forgotten what it promised.
+    Disown {
+        by: Id,
+        why: String,
+    },
     Stop,
 }
 
@@ -174,9 +197,11 @@ impl Node {
         let listen = |error| JoinError::Listen { address: address.clone(), error };
         let socket = TcpListener::bind(&address).await.map_err(listen)?;
         let address = socket.local_addr().map_err(listen)?;
-        let (commands, leader) = Joining { config: &config, checked: &checked, tls, socket }.begin()?;
+        let trouble = Trouble::default();
+        let joining = Joining { config: &config, checked: &checked, tls, socket, trouble: Arc::clone(&trouble) };
+        let (commands, leader) = joining.begin()?;
         let (id, patience) = (checked.me, 4 * config.delay);
-        let handle = Handle { id, commands, leader, tickets: AtomicU64::new(1), address, patience };
+        let handle = Handle { id, commands, leader, trouble, tickets: AtomicU64::new(1), address, patience };
         Ok(Node { handle: Arc::new(handle) })
     }
 
@@ -272,6 +297,12 @@ impl Node {
         _ = self.command(Command::Stop);
         let mut leader = self.handle.leader.clone();
         while leader.changed().await.is_ok() {}
+    }
+
+    /// Why it has stopped by itself, if it has, in words that say what to do: its disk has failed, or another member
+    /// knows of a later life of it than this one, so that its directory is not the one that it had.
+    pub fn trouble(&self) -> Option<Arc<str>> {
+        self.handle.trouble.get().cloned()
     }
 
     fn command(&self, command: Command) -> Result<(), Refused> {
@@ -406,6 +437,7 @@ struct Joining<'a> {
     checked: &'a Checked,
     tls: Option<Tls>,
     socket: TcpListener,
+    trouble: Trouble,
 }
 
 impl Joining<'_> {
@@ -419,7 +451,7 @@ impl Visitor for Joining<'_> {
     type Output = Result<Joined, JoinError>;
 
     fn mutex<M: Mutex>(self) -> Result<Joined, JoinError> {
-        let Joining { config, checked, tls, socket } = self;
+        let Joining { config, checked, tls, socket, trouble } = self;
         let Checked { me, group, program, terms, .. } = checked;
         let owner = format!("node {me} of {:?}, which runs {program}", config.cluster);
         let after = if config.is_forgotten { seconds_of_the_clock() } else { 0 };
@@ -435,6 +467,7 @@ impl Visitor for Joining<'_> {
             instance: u128::from_ne_bytes(instance),
         };
         let (connecting, connected) = mpsc::channel(CONNECTING);
+        let (commands, commanded) = mpsc::unbounded_channel();
         let mut tasks = JoinSet::new();
         let mut outboxes = BTreeMap::new();
         let speakers = Arc::new(Speakers::new(2 * config.beat + config.delay));
@@ -444,7 +477,9 @@ impl Visitor for Joining<'_> {
             let hello = Hello { to: member.id, ..hello.clone() };
             let (address, tls, tolerance) = (member.address.clone(), tls.clone(), config.tolerance);
             let (speakers, connecting) = (Arc::clone(&speakers), connecting.clone());
-            let link = Link { to, address, hello, tls, outbox: Arc::clone(&outbox), speakers, connecting, tolerance };
+            let (outbox_of_link, commands) = (Arc::clone(&outbox), commands.downgrade());
+            let link =
+                Link { to, address, hello, tls, outbox: outbox_of_link, speakers, connecting, commands, tolerance };
             tasks.spawn(link.run());
             peers.push(Peer::new(to, member.address.clone(), Arc::clone(&outbox)));
             outboxes.insert(to, outbox);
@@ -461,7 +496,6 @@ impl Visitor for Joining<'_> {
         let tracer = tracer.transpose()?;
         let process = Surviving::<M>::within(LIMITS, &Setting::new(*me, group), tracer.is_some());
         let driver = Driver::new(*me, process, store, &outboxes, u64::from_ne_bytes(seed));
-        let (commands, commanded) = mpsc::unbounded_channel();
         let (leader, leadership) = watch::channel(None);
         let running = Running {
             me: *me,
@@ -472,6 +506,7 @@ impl Visitor for Joining<'_> {
             leader,
             known_leader: None,
             elections: 0,
+            trouble,
             names: HashSet::new(),
             is_leader_wanted: false,
             resigned_for: None,

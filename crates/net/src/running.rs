@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::future::{Future as _, poll_fn};
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::task::Poll;
 use std::time::Duration;
 
@@ -49,6 +49,8 @@ pub(crate) struct Running<M: Mutex> {
     pub(crate) elections: u64,
     pub(crate) peers: Vec<Peer>,
     pub(crate) is_guarded: bool,
+    /// Why it has stopped, if nobody has told it to.
+    pub(crate) trouble: Arc<OnceLock<Arc<str>>>,
     /// All names that were ever asked for here: those that the process knows are forgotten when it begins again.
     pub(crate) names: HashSet<Name>,
     /// Whether the process was told that somebody wants to know who leads.
@@ -141,6 +143,10 @@ impl<M: Mutex> Running<M> {
                 inlets.receive(&mut arrived);
                 self.resign_if_late(now);
             }
+            if let Some((by, why)) = inlets.disowned() {
+                self.be_disowned(by, &why);
+                break;
+            }
             for Arrived { from, message } in arrived.drain(..) {
                 self.driver.happen(Event::Receive { from, message });
             }
@@ -212,8 +218,19 @@ impl<M: Mutex> Running<M> {
         if let Err(error) = &settled {
             // What was promised cannot be kept: better to be taken for dead.
             error!(node = self.me.number(), "stops, as nothing can be saved: {error}");
+            let trouble = "the node has left its group, as it could not save what it had to remember: make room or mend \
+                           the disk, and start it again";
+            self.trouble.get_or_init(|| trouble.into());
         }
         settled.is_ok()
+    }
+
+    /// A member has heard of a later life of this node, whose promises it does not know. Whoever has not heard of that
+    /// life would wait for this one, or let it in: so it does not go on.
+    fn be_disowned(&mut self, by: Id, why: &str) {
+        let trouble = format!("the node has left its group, as node {by} knows it better: {why}");
+        error!(node = self.me.number(), "{trouble}");
+        self.trouble.get_or_init(|| trouble.into());
     }
 
     /// Carries out what is wanted, until nothing more is.
@@ -328,6 +345,10 @@ impl<M: Mutex> Running<M> {
                 _ = tell.send(highest);
             }
             Command::Status(tell) => _ = tell.send(self.status()),
+            Command::Disown { by, why } => {
+                self.be_disowned(by, &why);
+                return true;
+            }
             Command::Stop => return true,
         }
         false

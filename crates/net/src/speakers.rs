@@ -8,6 +8,8 @@ use std::time::Duration;
 use quorate_core::id::Id;
 use tokio::time::Instant;
 
+use crate::frame::Refusal;
+
 /// Who was heard last for each member.
 pub(crate) struct Speakers {
     /// Who was silent for so long has no claim to its number any more: it should have said twice that it lives.
@@ -46,7 +48,7 @@ impl Speakers {
         incarnation: u64,
         instance: u128,
         now: Instant,
-    ) -> Result<(Speaking, bool), String> {
+    ) -> Result<(Speaking, bool), Refusal> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match last.get(&id) {
             Some(speaker) if speaker.instance == instance => {
@@ -55,7 +57,7 @@ impl Speakers {
             }
             Some(speaker) if speaker.is_there(self.silence, now) => {
                 let id = id.number();
-                return Err(format!("another process speaks for node {id}: every node has a number of its own"));
+                return Err(format!("another process speaks for node {id}: every node has a number of its own").into());
             }
             Some(speaker) => speaker.precedes(id, incarnation)?,
             None => {}
@@ -69,16 +71,16 @@ impl Speakers {
 }
 
 impl Speaker {
-    fn precedes(&self, id: Id, incarnation: u64) -> Result<(), String> {
+    fn precedes(&self, id: Id, incarnation: u64) -> Result<(), Refusal> {
         if incarnation > self.incarnation {
             return Ok(());
         }
         let id = id.number();
-        Err(format!(
+        Err(Refusal::Forgetful(format!(
             "node {id} says that this is its life {incarnation}, and its life {} was heard of here: its directory is \
              not the one that it had; if that is lost, start it with --forgotten (`Config::forgotten`)",
             self.incarnation
-        ))
+        )))
     }
 
     fn hear(&self, now: Instant) {
@@ -127,7 +129,7 @@ mod tests {
     fn one_process_at_a_time_speaks_for_a_member_and_each_in_a_later_life() {
         let (speakers, id, begin) = (Speakers::new(SILENCE), Id::new(2), Instant::now());
         let admitted = |life, instance, after| speakers.admit(id, life, instance, begin + after);
-        let refused = |life, instance, after| admitted(life, instance, after).unwrap_err();
+        let refused = |life, instance, after| admitted(life, instance, after).unwrap_err().why().to_string();
         let (opened, is_new) = admitted(3, 7, Duration::ZERO).unwrap();
         assert!(is_new);
         let (accepted, is_new) = admitted(3, 7, Duration::ZERO).unwrap();
@@ -137,6 +139,7 @@ mod tests {
         assert!(refused(4, 8, Duration::ZERO).starts_with("another process"), "it still speaks on one");
         drop(accepted);
         assert!(refused(3, 8, Duration::ZERO).contains("this is its life 3, and its life 3 was heard of"));
+        assert!(matches!(admitted(3, 8, Duration::ZERO), Err(Refusal::Forgetful(_))));
         let (next, is_new) = admitted(4, 8, Duration::ZERO).unwrap();
         assert!(is_new);
 

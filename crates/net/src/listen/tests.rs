@@ -33,7 +33,8 @@ async fn listen(tls: Option<Tls>, silence: Duration) -> (String, mpsc::Receiver<
 fn link(from: u32, address: &str, tls: Option<Tls>) -> Link {
     let (to, address, hello) = (Id::new(1), address.into(), hello(from, 1));
     let (speakers, outbox) = (Arc::new(Speakers::new(LONG)), Arc::clone(&outboxes(from)[&to]));
-    Link { to, address, hello, tls, outbox, speakers, connecting: mpsc::channel(8).0, tolerance: LONG }
+    let commands = mpsc::unbounded_channel().0.downgrade();
+    Link { to, address, hello, tls, outbox, speakers, connecting: mpsc::channel(8).0, commands, tolerance: LONG }
 }
 
 #[tokio::test]

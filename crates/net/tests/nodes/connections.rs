@@ -100,27 +100,48 @@ async fn whichever_connection_breaks_nothing_is_lost_and_nothing_comes_twice() {
     assert_eq!(resource.entries(), 60 * rounds);
 }
 
-/// It can be reached, and reaches nobody itself: what the others have against it, it hears when they hang up.
+/// A node that can be reached where node 2 should be, and reaches nobody itself.
+async fn in_place_of_the_second(group: &Group) -> Node {
+    let mut elsewhere: Vec<_> = (1..=3).map(|_| free_address()).collect();
+    elsewhere[1] = group.members()[1].clone();
+    Node::join(group.config_among(2, elsewhere).data(group.scratch("empty"))).await.unwrap()
+}
+
+/// What the others have against it, it hears when they hang up.
 #[tokio::test]
 async fn who_is_refused_on_connections_of_others_hears_why() {
     log::begin();
     let group = Group::new(3, |config| config);
-    let nodes = group.join_all().await;
-    drop(soon("they find each other", nodes[1].lock("printer")).await.unwrap());
-    nodes[1].stop().await;
-    let mut elsewhere: Vec<_> = (1..=3).map(|_| free_address()).collect();
-    elsewhere[1] = group.members()[1].clone();
-    let config = group.config_among(2, elsewhere).data(group.scratch("empty"));
-    let without_its_directory = Node::join(config).await.unwrap();
-    let why = "it refuses to talk: node 2 says that this is its life 1, and its life 1 was heard of here";
+    let _second = Node::join(group.config(2).listen(free_address())).await.unwrap();
+    let nodes = [group.join(1).await.unwrap(), group.join(3).await.unwrap()];
+    drop(soon("they find each other", nodes[0].lock("printer")).await.unwrap());
+    let pretends = in_place_of_the_second(&group).await;
+    let why = "it refuses to talk: another process speaks for node 2";
     soon("it knows", async {
         let is_known = |peer: &PeerStatus| peer.failure.as_deref().is_some_and(|failure| failure.starts_with(why));
-        while !without_its_directory.status().await.unwrap().peers.iter().all(is_known) {
+        while !pretends.status().await.unwrap().peers.iter().all(is_known) {
             tokio::time::sleep(Duration::from_millis(10)).await;
         }
     })
     .await;
     assert_eq!(log::lines(&["peer=1 ", "hangs up again: ", why]).len(), 1, "once, however often it is told");
+    assert_eq!(pretends.trouble(), None, "the other one may leave");
+}
+
+/// And if that is that it has forgotten what it promised, it leaves.
+#[tokio::test]
+async fn who_has_forgotten_what_it_promised_leaves_also_if_others_tell_it() {
+    log::begin();
+    let group = Group::new(3, |config| config);
+    let nodes = group.join_all().await;
+    drop(soon("they find each other", nodes[1].lock("printer")).await.unwrap());
+    nodes[1].stop().await;
+    let without_its_directory = in_place_of_the_second(&group).await;
+    let why = "it refuses to talk: node 2 says that this is its life 1, and its life 1 was heard of here";
+    soon("it leaves", async { while without_its_directory.leadership().changed().await.is_ok() {} }).await;
+    let trouble = without_its_directory.trouble().expect("it says why");
+    assert!(trouble.starts_with("the node has left its group, as node ") && trouble.contains(why), "{trouble}");
+    assert!(!log::lines(&["node=2 ", "the node has left its group", why]).is_empty());
     assert!(!log::lines(&["node=1 peer=2 ", "cannot connect: node 2 says that this is its life 1"]).is_empty());
 }
 

@@ -304,21 +304,47 @@ async fn who_has_lost_its_directory_is_refused_until_it_says_so() {
     nodes[0].stop().await;
     std::fs::remove_dir_all(group.scratch("1")).unwrap();
     let unaware = group.join(1).await.unwrap();
-    assert!(unaware.lock_timeout("printer", Duration::from_millis(1500)).await.unwrap().is_none());
-    soon("it is told what to do", async {
-        let is_told = |peer: &quorate_net::PeerStatus| {
-            assert!(!peer.is_connected, "{peer:?}");
-            peer.failure.as_ref().is_some_and(|failure| failure.contains("start it with --forgotten"))
-        };
-        while !unaware.status().await.unwrap().peers.iter().all(is_told) {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    })
-    .await;
+    assert_eq!(soon("it leaves by itself", unaware.lock("printer")).await.unwrap_err(), Refused::Stopped);
+    let trouble = unaware.trouble().expect("it says why");
+    assert!(trouble.contains("as node ") && trouble.contains("start it with --forgotten"), "{trouble}");
     unaware.stop().await;
     std::fs::remove_dir_all(group.scratch("1")).unwrap();
     let aware = Node::join(group.config(1).forgotten()).await.unwrap();
     drop(soon("it is back", aware.lock("printer")).await.unwrap());
+    assert_eq!(aware.trouble(), None);
+}
+
+/// Who was restarted has heard of no former lives: it would take the one without its directory for a member, and wait
+/// for it, while the others do not talk with it.
+#[tokio::test]
+async fn who_has_lost_its_directory_keeps_nobody_waiting_who_does_not_know_it() {
+    let group = Group::new(3, |config| config);
+    let mut nodes = group.join_all().await;
+    for node in &nodes {
+        drop(soon("they find each other", node.lock("printer")).await.unwrap());
+    }
+    nodes[0].stop().await;
+    nodes[2].stop().await;
+    std::fs::remove_dir_all(group.scratch("3")).unwrap();
+    nodes[0] = Node::join(group.config(1).forgotten()).await.unwrap();
+    nodes[2] = group.join(3).await.unwrap();
+    for node in &nodes[..2] {
+        drop(soon("those who know what they promised go on", node.lock("printer")).await.unwrap());
+    }
+    soon("the other has left", async { while nodes[2].leadership().changed().await.is_ok() {} }).await;
+    let trouble = nodes[2].trouble().expect("it says why");
+    assert!(trouble.contains("as node 2 knows it better"), "{trouble}");
+}
+
+#[tokio::test]
+async fn two_nodes_do_not_write_one_trace() {
+    let group = Group::new(2, |config| config);
+    let trace = group.scratch("both.trace");
+    let first = Node::join(group.config(1).trace(&trace)).await.unwrap();
+    let refused = Node::join(group.config(2).trace(&trace)).await.unwrap_err();
+    assert!(refused.to_string().contains("give every node a file of its own"), "{refused}");
+    first.stop().await;
+    Node::join(group.config(2).trace(&trace)).await.unwrap().stop().await;
 }
 
 #[tokio::test]

@@ -129,7 +129,7 @@ impl PeerEngine {
     }
 }
 
-/// Follows who leads among the members, and reports if the node stops by itself: then its disk has failed.
+/// Follows who leads among the members, and reports if the node stops by itself.
 async fn follow(node: Node, inner: Weak<Inner>) {
     let (me, mut leadership) = (node.id(), node.leadership());
     drop(node);
@@ -147,10 +147,10 @@ async fn follow(node: Node, inner: Weak<Inner>) {
         }
     }
     if let Some(inner) = inner.upgrade().filter(|inner| !inner.table.is_closed()) {
-        let trouble = "the node has left its group, as it could not save what it had to remember: make room or mend \
-                       the disk, and start it again";
+        let trouble = inner.table.node().trouble();
+        let trouble = trouble.map_or_else(|| "the node has stopped by itself".into(), |trouble| trouble.to_string());
         tracing::error!("{trouble}");
-        inner.trouble.send_replace(Some(trouble.into()));
+        inner.trouble.send_replace(Some(trouble));
     }
 }
 
