@@ -212,6 +212,9 @@ fn runs_and_traces_are_drawn() {
     let nodes = [1, 2, 3].map(|id| format!("{}/tests/traces/{id}.trace", env!("CARGO_MANIFEST_DIR")));
     let [first, second, third] = nodes.each_ref().map(String::as_str);
     stdout(&["diagram", first, second, third, "-o", &path("nodes.svg"), "--clocks", "vector"]);
+    let some = quorate(&["diagram", first, second, "-o", &path("some.svg")]);
+    let warned = String::from_utf8_lossy(&some.stderr).into_owned();
+    assert!(some.status.success() && warned.contains("there is no trace of p3"), "{warned}");
     let nodes = std::fs::read_to_string(path("nodes.svg")).unwrap();
     assert!(nodes.contains("ricart-agrawala, 3 nodes, &quot;printer&quot;") && nodes.contains("time in s →"));
     std::fs::remove_dir_all(directory).unwrap();

@@ -22,6 +22,9 @@ pub(crate) fn run(arguments: &Diagram, terminal: &mut Terminal) -> Result<ExitCo
     let path = &arguments.output;
     let format = files::form_of_diagram("-o", path, terminal)?;
     let run = load(arguments)?;
+    for missing in &run.missing {
+        terminal.warn(&format!("{missing}; so the picture is not whole"));
+    }
     let picture = Picture { n: run.n, records: &run.records, title: run.title, marks: run.marks };
     let command = Some(files::command_line(std::env::args_os()));
     let view = View { unit: run.unit, command, ..arguments.view.view() };
@@ -37,6 +40,8 @@ struct Run {
     title: String,
     marks: Vec<Mark>,
     unit: Unit,
+    /// What is not there, in words.
+    missing: Vec<String>,
 }
 
 fn load(arguments: &Diagram) -> Result<Run, Failure> {
@@ -78,7 +83,7 @@ fn of_the_laboratory(arguments: &Diagram, path: &Path, bytes: &[u8]) -> Result<R
     let n = diagram::group(&records);
     let marks = diagram::broken(n, &records);
     let title = path.file_stem().map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
-    Ok(Run { n, records, title, marks, unit: Unit::Delta })
+    Ok(Run { n, records, title, marks, unit: Unit::Delta, missing: Vec::new() })
 }
 
 /// What nodes wrote, put in order by their vector clocks, with what is broken.
@@ -106,6 +111,7 @@ fn of_nodes(arguments: &Diagram, lives: Vec<Life>) -> Result<Run, Failure> {
         title: format!("{}, {} nodes{about}", judgement.entry.name, judgement.header.n),
         marks,
         unit: Unit::Seconds,
+        missing: judgement.missing,
     })
 }
 

@@ -173,6 +173,25 @@ fn what_turns_cannot_promise_is_refused_and_it_is_said_what_to_do() {
     let told = String::from_utf8_lossy(&elsewhere.stderr).into_owned();
     assert!(!elsewhere.status.success() && told.contains("ask that node"), "{told}");
     assert!(quorate(&node.address, &["release", "a", "--force"]).status.success());
+    let added = quorate(&node.address, &["member", "add", "4=127.0.0.1:1"]);
+    let told = String::from_utf8_lossy(&added.stderr).into_owned();
+    assert!(!added.status.success() && told.contains("a fixed list") && !told.contains("learns"), "{told}");
+}
+
+/// The others would wait for what it does not know that it has promised.
+#[test]
+fn who_comes_back_without_its_directory_stops_and_the_others_go_on() {
+    let mut group = Group::start("ricart-agrawala");
+    let locks = |node: &Served| quorate(&node.address, &["lock", "a", "--wait", "60s", "--", "true"]).status.success();
+    assert!(locks(group.node(1)) && locks(group.node(2)));
+    group.kill(2);
+    std::fs::remove_dir_all(group.directory.path().join("2")).unwrap();
+    group.start_node(2);
+    assert_eq!(group.nodes[1].as_mut().unwrap().wait(), Some(1), "its log says what to do");
+    assert!(locks(group.node(1)) && locks(group.node(3)));
+    group.options[1].push("--forgotten".into());
+    group.start_node(2);
+    assert!(locks(group.node(2)));
 }
 
 #[test]
@@ -285,7 +304,8 @@ fn what_makes_no_sense_is_refused_before_anything_is_begun() {
         (serve(&["--cluster=mine"]), "are for --engine peer"),
     ] {
         let told = String::from_utf8_lossy(&refused.stderr);
-        assert!(!refused.status.success() && told.contains(said), "{said}: {told}");
+        assert_eq!(refused.status.code(), Some(2), "{said}: {told}");
+        assert!(told.contains(said), "{said}: {told}");
     }
 }
 
@@ -325,8 +345,11 @@ fn a_local_cluster_takes_turns_by_the_algorithm_that_was_named() {
         let held = quorate(address, &["lock", "a", "--wait", "60s", "--", "true"]);
         assert!(held.status.success(), "{}", String::from_utf8_lossy(&held.stderr));
     }
-    dev.type_in("k2");
-    dev.until(|event| event["event"] == "killed");
+    dev.type_in("r1k2");
+    dev.until(|event| {
+        assert_ne!(event["event"], "started", "who runs is not started");
+        event["event"] == "killed"
+    });
     let held = quorate(&addresses[0], &["lock", "a", "--wait", "60s", "--", "true"]);
     assert!(held.status.success(), "{}", String::from_utf8_lossy(&held.stderr));
     dev.type_in("r2");

@@ -40,6 +40,9 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Who does not want to wait is told after so long that nobody answers: long enough for another node to take the lead.
 const SHORT_PATIENCE: Duration = Duration::from_secs(3);
 
+/// Who watches is told after so long that nobody has answered.
+const SILENCE: Duration = Duration::from_secs(1);
+
 /// What is common to locks and elections.
 #[derive(Args, Debug)]
 pub(crate) struct Holding {
@@ -164,6 +167,13 @@ fn hold(wanted: Wanted, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     })
 }
 
+/// Says, once, that it still tries to reach somebody.
+async fn tell_that_nobody_answers(terminal: &Terminal) -> std::convert::Infallible {
+    sleep(SILENCE).await;
+    terminal.remark("nobody has answered yet: it is tried again, here and elsewhere, for a while");
+    std::future::pending().await
+}
+
 /// How the time ended in which something was held.
 enum Held {
     /// The command ended, or the input; with this exit code.
@@ -189,6 +199,7 @@ async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Ter
     };
     let session = tokio::select! {
         session = new.open() => session?,
+        never = tell_that_nobody_answers(terminal) => match never {},
         // If there is one, it stands in nobody's way, and expires.
         signal = signals.next() => return Ok(exit_code_of(signal)),
     };

@@ -4,6 +4,7 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
+use quorate_client::contract::EngineKind;
 use quorate_client::{Client, Error};
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::{Progress, Table, Terminal};
@@ -101,8 +102,11 @@ fn add(arguments: &Add, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let (node, address) = &arguments.member;
     let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
     let newcomer = arguments.endpoints.client_of(std::slice::from_ref(address)).map_err(|error| failed(&error))?;
-    terminal.warn(&format!("node {node} learns everything first, and votes when it has caught up"));
     let added = run_async(async {
+        // With a fixed list of members the answer is no, and nothing is learned before.
+        if !client.status().await.is_ok_and(|status| status.engine == EngineKind::Peer) {
+            terminal.warn(&format!("node {node} learns everything first, and votes when it has caught up"));
+        }
         tokio::select! {
             added = client.add_member(*node, address) => added.map_err(|error| failed(&error)),
             never = show_progress(&client, &newcomer, *node, terminal) => match never {},

@@ -9,7 +9,10 @@ use clap::Args;
 use quorate_client::contract::DEFAULT_ADDRESS;
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
-use quorate_server::node::{EngineSettings, MOST_CONNECTIONS, Node, NodeSettings, ReplicatedSettings, TlsFiles};
+use quorate_net::JoinError;
+use quorate_server::node::{
+    EngineSettings, MOST_CONNECTIONS, Node, NodeError, NodeSettings, ReplicatedSettings, TlsFiles,
+};
 use quorate_server::peer::PeerSettings;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
@@ -305,7 +308,10 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
             ("peer", false, format!("; takes turns with {} others by {program}", many - 1))
         }
     };
-    let running = Node::start(settings).await.map_err(|error| Failure::Failed(error.to_string()))?;
+    let running = Node::start(settings).await.map_err(|error| match error {
+        NodeError::Join(JoinError::Config(error)) => Failure::Usage(error.to_string()),
+        error => Failure::Failed(error.to_string()),
+    })?;
     let address = running.address();
     if terminal.is_json() {
         let started = serde_json::json!({

@@ -170,6 +170,7 @@ async fn fulfil(
         Wish::Pause(node) => refuse(reporter, node, "does not run"),
         Wish::Continue(node) if nodes.pause(node, false) => reporter.node(node, "continued", "goes on"),
         Wish::Continue(node) => refuse(reporter, node, "is not paused"),
+        Wish::Restart(node) if nodes.runs(node) => refuse(reporter, node, &format!("runs: k{node} kills it first")),
         Wish::Restart(node) => match nodes.start(node).await {
             Ok(pid) => reporter.started(node, &addresses[node - 1], pid),
             // The others go on; it can be tried again.

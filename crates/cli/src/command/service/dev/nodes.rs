@@ -130,6 +130,11 @@ impl Nodes {
         Ok(pid)
     }
 
+    /// Whether a node runs, or is paused.
+    pub(super) fn runs(&self, number: usize) -> bool {
+        !matches!(self.nodes[number - 1].life, Life::Dead)
+    }
+
     /// Kills a node; says whether there was anything to kill.
     pub(super) async fn kill(&mut self, number: usize) -> bool {
         match std::mem::replace(&mut self.nodes[number - 1].life, Life::Dead) {
