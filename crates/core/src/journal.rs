@@ -157,6 +157,9 @@ pub struct Header {
     pub process: Id,
     /// In which life.
     pub incarnation: u64,
+    /// Whether it had lost what it knew of its former lives: their numbers go up to any below this one's.
+    #[serde(skip_serializing_if = "core::ops::Not::not", default)]
+    pub forgotten: bool,
     /// How many there are.
     pub n: u32,
     /// The algorithm.

@@ -128,6 +128,8 @@ pub enum What {
     },
     /// The process crashed.
     Crashed,
+    /// The process was stopped in an orderly way, which is a crash to all others: only traces of real nodes tell.
+    Stopped,
     /// The process began another life.
     Restarted {
         /// How many lives it has had, this one included.

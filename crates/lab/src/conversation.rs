@@ -83,6 +83,7 @@ pub fn sentence(process: Id, what: &What) -> String {
         What::Told { of, alive: false } => format!("is told that {of} has crashed"),
         What::Told { of, alive: true } => format!("is told that {of} is back"),
         What::Crashed => "CRASHES".into(),
+        What::Stopped => "stops".into(),
         What::Restarted { incarnation } => format!("comes back, life {incarnation}"),
         What::Paused => "pauses".into(),
         What::Resumed => "resumes".into(),

@@ -120,7 +120,7 @@ impl Costs {
                     self.exit_delay.add(at - left);
                 }
             }
-            What::Withdrew | What::Crashed => {
+            What::Withdrew | What::Crashed | What::Stopped => {
                 let Client { asked, entered, .. } = *self.client(id);
                 self.waiting -= usize::from(asked.is_some());
                 self.inside -= usize::from(entered.is_some());

@@ -192,7 +192,7 @@ impl<'a> Observer<'a> {
         match record.what {
             What::Called | What::Leader { .. } => self.election.observe(record),
             What::Opinion { .. } => self.detection.observe(record),
-            What::Crashed | What::Restarted { .. } => {
+            What::Crashed | What::Stopped | What::Restarted { .. } => {
                 self.election.observe(record);
                 self.detection.observe(record);
             }
@@ -285,7 +285,7 @@ impl ElectionMeter {
                 }
                 self.named[place] = Some(leader);
             }
-            What::Crashed => {
+            What::Crashed | What::Stopped => {
                 self.alive[place] = false;
                 self.named[place] = None;
             }
@@ -334,7 +334,7 @@ impl DetectionMeter {
 
     fn observe(&mut self, record: &Record) {
         match record.what {
-            What::Crashed => {
+            What::Crashed | What::Stopped => {
                 let crashed = record.process;
                 self.crashed_at[crashed.index()] = Some(record.at);
                 self.mistaken.retain(|&(who, of)| who != crashed && of != crashed);

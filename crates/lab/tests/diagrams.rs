@@ -339,6 +339,7 @@ fn what() -> impl Strategy<Value = What> {
             What::Exited,
             What::Called,
             What::Crashed,
+            What::Stopped,
             What::Paused,
             What::Resumed,
             What::Healed,

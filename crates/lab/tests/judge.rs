@@ -92,6 +92,7 @@ fn header(algorithm: &str, process: Id, incarnation: u64) -> String {
         cluster: "test".into(),
         process,
         incarnation,
+        forgotten: false,
         n: N,
         algorithm: algorithm.into(),
         options: [].into(),
@@ -379,7 +380,7 @@ fn a_crash_ends_a_turn_and_the_next_life_is_another() {
     assert_eq!(finding(&judgement, Property::Progress), Finding::Held);
     assert!(judgement.lives[1].is_torn && judgement.has_suspicions && judgement.mistaken.is_none());
     // The next life goes on in the same file.
-    let again = r#"{"at":9,"process":2,"event":"restarted","incarnation":9,"past":[[0,0],[4294967297,1],[0,0]]}"#;
+    let again = r#"{"at":9,"process":2,"event":"restarted","incarnation":9,"past":[[0,0],[536870913,1],[0,0]]}"#;
     files[1] = format!("{}\n{}\n{again}\n", files[1], header("ricart-agrawala", Id::new(2), 2));
     let judgement = judged(&files);
     assert_eq!(judgement.lives.len(), 4);
@@ -390,15 +391,72 @@ fn a_crash_ends_a_turn_and_the_next_life_is_another() {
 #[test]
 fn a_life_that_was_stopped_in_an_orderly_way_ends_then() {
     let mut files = good::<RicartAgrawala>();
-    let again = r#"{"at":9000,"process":2,"event":"restarted","incarnation":9,"past":[[0,0],[4294967297,1],[0,0]]}"#;
+    let again = r#"{"at":9000,"process":2,"event":"restarted","incarnation":9,"past":[[0,0],[536870913,1],[0,0]]}"#;
     let end = serde_json::to_string(&Mark::End { at: 7000 }).unwrap();
     files[1] = edit(&files[1], |line| line.get("end").is_none());
     files[1] = format!("{}\n{end}\n{}\n{again}\n", files[1].trim_end(), header("ricart-agrawala", Id::new(2), 2));
     let lives = files.iter().flat_map(|text| read("a trace", text.as_bytes()).unwrap()).collect();
     let merged = merge(lives, 1_000_000).unwrap();
-    let ends = merged.events.iter().filter(|event| event.record.what == What::Crashed);
+    let ends = merged.events.iter().filter(|event| event.record.what == What::Stopped);
     let ends: Vec<_> = ends.map(|event| (event.record.process.number(), event.record.at)).collect();
     assert_eq!(ends, [(2, 1_007_000)]);
+    assert!(merged.events.iter().all(|event| event.record.what != What::Crashed), "it is not called a crash");
+    let again = merged.events.iter().find_map(|event| match event.record.what {
+        What::Restarted { incarnation } => Some(incarnation),
+        _ => None,
+    });
+    assert_eq!(again, Some(2), "lives are counted as people do");
+}
+
+/// Traces in which node 2 had another life, in which it has heard nothing yet.
+fn again(life: u64, incarnation: u64, is_forgotten: bool) -> Vec<String> {
+    let mut files = good::<RicartAgrawala>();
+    let record = json!({
+        "at": 9000, "process": 2, "event": "restarted", "incarnation": life, "past": [[0, 0], [life, 1], [0, 0]],
+    });
+    let mut header: Value = serde_json::from_str(&header("ricart-agrawala", Id::new(2), incarnation)).unwrap();
+    if is_forgotten {
+        header["header"]["forgotten"] = true.into();
+    }
+    files[1] += &format!("{header}\n{record}\n");
+    files
+}
+
+/// A node that has lost its directory numbers its next life by the calendar.
+#[test]
+fn a_life_that_has_forgotten_the_former_ones_follows_them() {
+    let (incarnation, life) = (1_794_000_000, (2 * 1_794_000_000 - 2) * (1 << 28) + 1);
+    let judgement = judged(&again(life, incarnation, true));
+    assert_eq!((judgement.lives.len(), &judgement.missing[..]), (4, &[][..]));
+    assert_eq!(finding(&judgement, Property::MutualExclusion), Finding::Held, "{:?}", judgement.findings());
+    let unsaid = judged(&again(life, incarnation, false));
+    assert_eq!(unsaid.missing, ["there is no trace of p2 between its lives 1 and 1794000000"]);
+    // Of another life in between somebody has heard.
+    let mut files = again(life, incarnation, true);
+    let heard = json!({
+        "at": 9500, "process": 1, "event": "told", "of": 3, "alive": false,
+        "past": [[1, 999], [1_793_000_000_u64 * (1 << 29) + 1, 4], [1, 1]],
+    });
+    files[0] = edit(&files[0], |line| line.get("end").is_none()) + &format!("{heard}\n");
+    assert_eq!(judged(&files).missing, ["there is no trace of p2 between its lives 1 and 1794000000"]);
+}
+
+#[test]
+fn who_is_taken_for_dead_in_a_second_life_and_lives_is_found() {
+    let life = (1 << 29) + 1;
+    let mut files = again(life, 2, false);
+    let told = json!({
+        "at": 9500, "process": 1, "event": "told", "of": 2, "alive": false,
+        "past": [[1, 999], [life, 1], [1, 1]],
+    });
+    files[0] = edit(&files[0], |line| line.get("end").is_none()) + &format!("{told}\n");
+    assert_eq!(judged(&files).mistaken, None, "it may have been dead by then");
+    let lives = json!({
+        "at": 9900, "process": 2, "event": "told", "of": 3, "alive": false,
+        "past": [[1, 999], [life, 2], [1, 1]],
+    });
+    files[1] += &format!("{lives}\n");
+    assert_eq!(judged(&files).mistaken, Some((Id::new(1), Id::new(2))));
 }
 
 #[test]

@@ -284,6 +284,7 @@ impl Config {
             cluster: self.cluster.clone(),
             process: checked.me,
             incarnation,
+            forgotten: self.is_forgotten,
             n: checked.group.n,
             algorithm: checked.entry.name.into(),
             options: options.collect(),

@@ -3,7 +3,7 @@
 //! A thread of its own writes them, so that the node never waits for a disk. What that thread has no time for is
 //! dropped and counted, and so is what does not fit on the disk: a line says how much is missing, where it is missing.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::sync::Arc;
@@ -118,6 +118,11 @@ impl Writer {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
         let metadata = file.metadata()?;
         let length = metadata.is_file().then_some(metadata.len());
+        // What two of them write would be torn; a pipe or a terminal belongs to whoever reads it.
+        if length.is_some() && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            let why = "another node writes its trace into it: give every node a file of its own";
+            return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
+        }
         let mut beginning = Vec::new();
         if length.is_some_and(|length| length > 0) {
             // A former life was killed while it wrote.
@@ -230,6 +235,7 @@ mod tests {
             cluster: "test".into(),
             process: Id::new(1),
             incarnation: 1,
+            forgotten: false,
             n: 3,
             algorithm: "lamport".into(),
             options: [].into(),

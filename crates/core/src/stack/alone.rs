@@ -4,7 +4,7 @@
 
 use super::{
     Detected, Elected, Gathered, Guarded, Limits, Member, Name, Rejoining, Reliable, Request, Resources, Traced,
-    resources, traced,
+    gathered, guarded, resources, traced,
 };
 use crate::catalog::Entry;
 use crate::clock::Number;
@@ -18,6 +18,12 @@ use crate::setting::Setting;
 /// Everything that an algorithm `M` needs to serve any number of resources, to survive crashes, and to tell who leads,
 /// on a network that loses, repeats and reorders messages.
 pub type Surviving<M> = Detected<Gathered<Guarded<Reliable<Traced<Rejoining<Elected<Chosen, Resources<M>>>>>>>>;
+
+/// In which of its lives a member was, as whoever starts it counts them: within one of these it may begin again, and
+/// what it [records](Traced) counts those.
+pub fn incarnation_of(life: u64) -> u64 {
+    gathered::around_life(guarded::around_life(life))
+}
 
 impl<M: Mutex> Surviving<M> {
     /// A process before its first event.

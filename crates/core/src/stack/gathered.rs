@@ -137,9 +137,7 @@ impl<P: Process> Gathered<P> {
             return self.happen(Event::Start { incarnation, saved }, effects);
         }
         if incarnation > 1 {
-            // Odd numbers are for lives that a process begins with, the even one for the second of its first.
-            let incarnation = incarnation.saturating_mul(2).saturating_sub(1);
-            return self.happen(Event::Start { incarnation, saved }, effects);
+            return self.happen(Event::Start { incarnation: within(incarnation), saved }, effects);
         }
         self.stage = Stage::Gathering(Gathering::new(saved));
         self.ask_again(effects);
@@ -310,12 +308,23 @@ impl<P: Process> Process for Gathered<P> {
     }
 }
 
+/// The life that one begins with. Odd numbers are for these, the even one for the second within the first.
+fn within(incarnation: u64) -> u64 {
+    incarnation.saturating_mul(2).saturating_sub(1)
+}
+
+/// Within which one a life is.
+pub(super) fn around_life(life: u64) -> u64 {
+    life / 2 + life % 2
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mutex::{Central, Input, Mutex};
+    use crate::mutex::{Central, Input, Lamport, Mutex};
     use crate::process::{Effect, EffectOf, effects_of};
-    use crate::setting::test_gathering;
+    use crate::setting::{test_gathering, test_recovering};
+    use crate::stack::{Limits, Surviving, incarnation_of};
     use alloc::collections::VecDeque;
     use alloc::vec;
 
@@ -491,5 +500,18 @@ mod tests {
         group.start(1, 1);
         group.deliver();
         assert_eq!(group.stages(), ["begun"; 2]);
+    }
+
+    #[test]
+    fn lives_within_one_are_known_to_be() {
+        for incarnation in [1, 2, 3, 1_794_000_000] {
+            let setting = test_recovering(&Lamport::ENTRY, 2, 3, true);
+            let mut node = Surviving::<Lamport>::within(Limits::default(), &setting, true);
+            effects_of(2, &mut node, Event::Start { incarnation, saved: None });
+            let life = node.past().map_or(1, |past| past.of(Id::new(2)).0);
+            assert_eq!(incarnation_of(life), incarnation, "{life}");
+            assert_eq!(incarnation_of(life + 100), incarnation, "it has begun again");
+        }
+        assert_eq!(incarnation_of(1 << 28 | 1), 1, "the second of the first");
     }
 }

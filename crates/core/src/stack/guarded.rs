@@ -67,6 +67,16 @@ pub enum Timer<T> {
 /// lives that are counted in seconds of the calendar.
 const LIVES: u64 = 1 << 28;
 
+/// The first of the lives within one.
+fn first_within(incarnation: u64) -> u64 {
+    incarnation.saturating_sub(1).saturating_mul(LIVES).saturating_add(1)
+}
+
+/// Within which one a life is.
+pub(super) fn around_life(life: u64) -> u64 {
+    life.saturating_sub(1) / LIVES + 1
+}
+
 /// A process whose part can be ended and begun again without its application asking.
 pub trait Resigning: Process {
     /// What the application is to be told if it ends now, and what it still asks for.
@@ -235,7 +245,7 @@ impl<P: Resigning> Process for Guarded<P> {
     fn step(&mut self, event: Event<Self>, effects: &mut Effects<Self>) {
         match event {
             Event::Start { incarnation, saved } => {
-                self.life = incarnation.saturating_sub(1).saturating_mul(LIVES).saturating_add(1);
+                self.life = first_within(incarnation);
                 if let Some(guard) = &mut self.guard {
                     guard.saved.clone_from(&saved);
                 }

@@ -17,7 +17,7 @@ use crate::clock::Number;
 use crate::mutex::{Input, Mutex};
 use crate::process::Process;
 
-pub use alone::{Alone, Surviving};
+pub use alone::{Alone, Surviving, incarnation_of};
 pub use detected::Detected;
 pub use elected::Elected;
 pub use gathered::Gathered;

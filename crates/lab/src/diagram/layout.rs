@@ -394,6 +394,7 @@ pub(super) fn begins_a_step(what: &What) -> bool {
         | What::TimedOut { .. }
         | What::Told { .. }
         | What::Crashed
+        | What::Stopped
         | What::Restarted { .. }
         | What::Paused
         | What::Resumed

@@ -17,6 +17,8 @@ pub(super) enum Phase {
     /// It is inside, and does not know how time passes.
     PausedInside,
     Crashed,
+    /// In an orderly way.
+    Stopped,
 }
 
 impl Phase {
@@ -31,6 +33,7 @@ impl Phase {
             Phase::Paused => "paused",
             Phase::PausedInside => "paused inside",
             Phase::Crashed => "crashed",
+            Phase::Stopped => "stopped",
         }
     }
 }
@@ -71,8 +74,15 @@ impl States {
 struct State {
     seat: Seat,
     rank: Rank,
-    crashed: bool,
+    /// If it is not there any more, why.
+    gone: Option<Gone>,
     paused: bool,
+}
+
+#[derive(Clone, Copy)]
+enum Gone {
+    Crashed,
+    Stopped,
 }
 
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
@@ -100,7 +110,8 @@ impl State {
             What::Called => self.rank = Rank::Candidate,
             What::Leader { leader } if *leader == process => self.rank = Rank::Leader,
             What::Leader { .. } => self.rank = Rank::Follower,
-            What::Crashed => *self = State { crashed: true, ..State::default() },
+            What::Crashed => *self = State { gone: Some(Gone::Crashed), ..State::default() },
+            What::Stopped => *self = State { gone: Some(Gone::Stopped), ..State::default() },
             What::Restarted { .. } => *self = State::default(),
             What::Paused => self.paused = true,
             What::Resumed => self.paused = false,
@@ -121,15 +132,16 @@ impl State {
     }
 
     fn phase(self) -> Phase {
-        match (self.crashed, self.paused, self.seat, self.rank) {
-            (true, ..) => Phase::Crashed,
-            (false, true, Seat::Inside, _) => Phase::PausedInside,
-            (false, true, ..) => Phase::Paused,
-            (false, false, Seat::Inside, _) => Phase::Inside,
-            (false, false, Seat::Waiting, _) => Phase::Wanting,
-            (false, false, Seat::Outside, Rank::Leader) => Phase::Leading,
-            (false, false, Seat::Outside, Rank::Candidate) => Phase::Candidate,
-            (false, false, Seat::Outside, Rank::Follower) => Phase::Idle,
+        match (self.gone, self.paused, self.seat, self.rank) {
+            (Some(Gone::Crashed), ..) => Phase::Crashed,
+            (Some(Gone::Stopped), ..) => Phase::Stopped,
+            (None, true, Seat::Inside, _) => Phase::PausedInside,
+            (None, true, ..) => Phase::Paused,
+            (None, false, Seat::Inside, _) => Phase::Inside,
+            (None, false, Seat::Waiting, _) => Phase::Wanting,
+            (None, false, Seat::Outside, Rank::Leader) => Phase::Leading,
+            (None, false, Seat::Outside, Rank::Candidate) => Phase::Candidate,
+            (None, false, Seat::Outside, Rank::Follower) => Phase::Idle,
         }
     }
 }

@@ -49,7 +49,7 @@ fn see(by: &mut BTreeMap<Id, BTreeSet<Id>>, record: &Record) -> Vec<Id> {
             vec![of]
         }
         // The dead suspect nobody.
-        What::Crashed => {
+        What::Crashed | What::Stopped => {
             let suspected: Vec<Id> = by.iter().filter(|(_, who)| who.contains(&me)).map(|(&of, _)| of).collect();
             suspected.iter().for_each(|&of| forget(by, me, of));
             suspected

@@ -32,6 +32,7 @@ pub(super) fn brief(record: &Record) -> Option<String> {
         What::Told { of, alive: false } => format!("told: {of} died"),
         What::Told { of, alive: true } => format!("told: {of} is back"),
         What::Crashed => "CRASHES".into(),
+        What::Stopped => "stops".into(),
         What::Restarted { incarnation } => format!("back, life {incarnation}"),
         What::Paused => "pauses".into(),
         What::Resumed => "resumes".into(),
@@ -83,6 +84,7 @@ pub(super) fn ends(record: &Record) -> Option<(Id, Id)> {
         | What::TimedOut { .. }
         | What::Told { .. }
         | What::Crashed
+        | What::Stopped
         | What::Restarted { .. }
         | What::Paused
         | What::Resumed

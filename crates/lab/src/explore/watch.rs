@@ -79,7 +79,7 @@ impl Watch {
     pub(super) fn sees(&self, what: &What) -> bool {
         match what {
             What::Wanted | What::Withdrew | What::Entered { .. } | What::Leaving | What::Called => true,
-            What::Leader { .. } | What::Opinion { .. } | What::Crashed | What::Restarted { .. } => true,
+            What::Leader { .. } | What::Opinion { .. } | What::Crashed | What::Stopped | What::Restarted { .. } => true,
             What::Read { .. } | What::Wrote { .. } => true,
             What::Withdrawn
             | What::Exited

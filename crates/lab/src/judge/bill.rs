@@ -58,7 +58,7 @@ impl Bill {
                     inside.insert(me);
                 }
                 What::Leaving if inside.remove(&me) => left = Some(at),
-                What::Withdrew | What::Crashed => {
+                What::Withdrew | What::Crashed | What::Stopped => {
                     asked.remove(&me);
                     inside.remove(&me);
                 }

@@ -102,7 +102,7 @@ fn turns<'a>(events: &[&'a Event], merged: &Merged) -> Vec<Turn<'a>> {
                     turns[turn].left = Some(event);
                 }
             }
-            What::Crashed => _ = inside.remove(&me),
+            What::Crashed | What::Stopped => _ = inside.remove(&me),
             _ => {}
         }
     }

@@ -30,7 +30,7 @@ pub(super) fn one_leader(merged: &Merged, patience: u64) -> Option<Finding> {
         let is_last = last.get(&me) == Some(&event.life);
         let is_change = match event.record.what {
             What::Leader { leader } => is_last && named.insert(me, leader) != Some(leader),
-            What::Crashed => !is_last || living.remove(&me),
+            What::Crashed | What::Stopped => !is_last || living.remove(&me),
             What::Called | What::Told { .. } => true,
             _ => false,
         };

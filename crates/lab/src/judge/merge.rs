@@ -105,7 +105,8 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
         }
         let last = source.entries.last().filter(|last| last.life == index && is_dead);
         if let Some(last) = last {
-            let record = Record { what: What::Crashed, ..last.entry.record.clone() };
+            let what = if life.ended.is_some() { What::Stopped } else { What::Crashed };
+            let record = Record { what, ..last.entry.record.clone() };
             let entry = Entry { record, resource: None, past: last.entry.past.clone(), sender_life: None };
             // Who stopped in an orderly way wrote when that was; of who was killed only its last word is known.
             let wall = life.ended.map_or(last.wall, |at| last.wall.max(started + at));
@@ -113,12 +114,31 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
             source.entries.push(Queued { entry, wall, line, life: index, place, is_end: true });
         }
     }
-    let events = in_order(&mut sources, &lives)?;
+    let mut events = in_order(&mut sources, &lives)?;
+    count_lives(&mut events, &lives);
     let mut last: Vec<Past> = lives.iter().map(|life| Past::new(life.header.n)).collect();
     for event in &events {
         last[event.life].clone_from(&event.past);
     }
     Ok(Merged { lives, events, last, corrections })
+}
+
+/// Numbers lives as people do: nodes leave room between theirs, and who has forgotten the former ones takes any number.
+fn count_lives(events: &mut [Event], lives: &[Life]) {
+    let mut had: BTreeMap<Id, u64> = BTreeMap::new();
+    for Life { header, .. } in lives {
+        let first = if header.forgotten { 1 } else { header.incarnation };
+        // In its very first life nobody comes back.
+        had.entry(header.process).or_insert(if first > 1 { first - 1 } else { first });
+    }
+    for event in events {
+        if let What::Restarted { incarnation } = &mut event.record.what
+            && let Some(had) = had.get_mut(&event.record.process)
+        {
+            *had += 1;
+            *incarnation = *had;
+        }
+    }
 }
 
 /// The last that is known of a life, in microseconds since 1970.

@@ -37,6 +37,7 @@ use quorate_core::catalog::{self, Entry, Measure, Property};
 use quorate_core::id::Id;
 use quorate_core::journal::{Header, Moment};
 use quorate_core::setting::Options;
+use quorate_core::stack::incarnation_of;
 use quorate_core::trace::What;
 use serde_json::{Value, json};
 
@@ -136,7 +137,7 @@ pub fn judge(lives: Vec<Life>, patience: Option<u64>) -> Result<Judgement, Trace
     let options = Options::new(entry, given).map_err(|error| refuse(error.to_string()))?;
     let patience = patience.unwrap_or(header.tolerance.saturating_mul(PATIENCE));
     let merged = merge(lives, patience)?;
-    let missing = missing(&header, &merged.lives);
+    let missing = missing(&header, &merged);
     let mut judgement = Judgement {
         mistaken: mistaken(&merged),
         has_suspicions: merged.events.iter().any(|event| matches!(event.record.what, What::Told { alive: false, .. })),
@@ -168,7 +169,9 @@ fn judge_resources(merged: &Merged, judgement: &Judgement, patience: u64) -> Vec
         match &event.resource {
             Some(name) => events.entry(name.as_str()).or_default().push(event),
             // Only the end of a life concerns all of them.
-            None if event.record.what == What::Crashed => events.values_mut().for_each(|all| all.push(event)),
+            None if matches!(event.record.what, What::Crashed | What::Stopped) => {
+                events.values_mut().for_each(|all| all.push(event))
+            }
             None => {}
         }
     }
@@ -243,7 +246,7 @@ fn progress(events: &[&Event], merged: &Merged, patience: u64) -> Finding {
         monitor.observe(&event.record);
         match event.record.what {
             What::Wanted => _ = asked.insert(me, (event.record.at, event.life)),
-            What::Entered { .. } | What::Withdrew | What::Crashed => _ = asked.remove(&me),
+            What::Entered { .. } | What::Withdrew | What::Crashed | What::Stopped => _ = asked.remove(&me),
             _ => {}
         }
     }
@@ -264,7 +267,8 @@ fn progress(events: &[&Event], merged: &Merged, patience: u64) -> Finding {
 }
 
 /// What is not there, in words.
-fn missing(header: &Header, lives: &[Life]) -> Vec<String> {
+fn missing(header: &Header, merged: &Merged) -> Vec<String> {
+    let lives = &merged.lives;
     let mut missing = Vec::new();
     let present: BTreeSet<Id> = lives.iter().map(|life| life.header.process).collect();
     let absent: Vec<_> = Id::all(header.n).filter(|id| !present.contains(id)).map(|id| id.to_string()).collect();
@@ -274,7 +278,7 @@ fn missing(header: &Header, lives: &[Life]) -> Vec<String> {
     }
     for pair in lives.windows(2) {
         let (a, b) = (&pair[0].header, &pair[1].header);
-        if a.process == b.process && b.incarnation - a.incarnation > 1 {
+        if a.process == b.process && b.incarnation - a.incarnation > 1 && (!b.forgotten || is_between(a, b, merged)) {
             missing.push(format!(
                 "there is no trace of {} between its lives {} and {}",
                 a.process, a.incarnation, b.incarnation
@@ -287,6 +291,15 @@ fn missing(header: &Header, lives: &[Life]) -> Vec<String> {
     missing
 }
 
+/// Whether anybody has heard of a life between two of a node, the later of which does not know how many there were.
+fn is_between(a: &Header, b: &Header, merged: &Merged) -> bool {
+    let between = a.incarnation + 1..b.incarnation;
+    merged.events.iter().any(|event| match event.past.of(a.process) {
+        Moment::NEVER => false,
+        Moment(life, _) => between.contains(&incarnation_of(life)),
+    })
+}
+
 /// Who took somebody for dead that lived, if anybody did: that one knew of it later, in the same life. The life is that
 /// of which was heard last; if nothing was, one that had begun by then, as the clocks say.
 fn mistaken(merged: &Merged) -> Option<(Id, Id)> {
@@ -295,8 +308,7 @@ fn mistaken(merged: &Merged) -> Option<(Id, Id)> {
         let (me, heard) = (event.record.process, event.past.of(of));
         let is_meant = |header: &Header| match heard {
             Moment::NEVER => header.started <= event.record.at,
-            // A node numbers its lives within an incarnation, too.
-            Moment(life, _) => header.incarnation == (life.saturating_sub(1) >> 32) + 1,
+            Moment(life, _) => header.incarnation == incarnation_of(life),
         };
         let lived =
             merged.lives.iter().zip(&merged.last).any(|(life, last)| {

@@ -191,6 +191,7 @@ fn named(what: &What) -> Option<Id> {
         | What::Called
         | What::TimedOut { .. }
         | What::Crashed
+        | What::Stopped
         | What::Restarted { .. }
         | What::Paused
         | What::Resumed

@@ -44,7 +44,7 @@ pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
         .ok_or_else(|| Refusal::Question(format!("record {number} of this run is not one of {process}")))?;
     let (before, after) = eyes.last.unwrap_or_default();
     let (before, after) = match record.what {
-        What::Crashed => (after, String::new()),
+        What::Crashed | What::Stopped => (after, String::new()),
         // What befalls a process is no step of it.
         What::Paused | What::Resumed | What::Lost { .. } | What::Partitioned { .. } | What::Healed => {
             (after.clone(), after)

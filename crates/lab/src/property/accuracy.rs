@@ -14,7 +14,7 @@ pub struct Accuracy {
 impl Accuracy {
     pub(super) fn observe(&mut self, record: &Record) -> Option<String> {
         match record.what {
-            What::Crashed => {
+            What::Crashed | What::Stopped => {
                 self.crashed.insert(record.process);
                 None
             }

@@ -24,7 +24,7 @@ impl Bypass {
                     *times += 1;
                 }
             }
-            What::Withdrew | What::Crashed => {
+            What::Withdrew | What::Crashed | What::Stopped => {
                 self.overtaken.remove(&me);
             }
             _ => {}

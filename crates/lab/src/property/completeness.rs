@@ -20,7 +20,7 @@ impl Completeness {
 
     pub(super) fn observe(&mut self, record: &Record) {
         match record.what {
-            What::Crashed => {
+            What::Crashed | What::Stopped => {
                 self.live.remove(&record.process);
                 self.crashed.insert(record.process);
                 self.thought_dead.remove(&record.process);

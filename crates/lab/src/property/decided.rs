@@ -22,7 +22,7 @@ impl Decided {
             What::Leader { leader } => {
                 self.named.insert(record.process, leader);
             }
-            What::Crashed => {
+            What::Crashed | What::Stopped => {
                 self.live.remove(&record.process);
                 self.named.remove(&record.process);
             }

@@ -19,7 +19,7 @@ impl MutualExclusion {
                 self.inside.insert(record.process);
                 already.map(|other| format!("{} entered while {other} was inside", record.process))
             }
-            What::Leaving | What::Withdrew | What::Crashed => {
+            What::Leaving | What::Withdrew | What::Crashed | What::Stopped => {
                 self.inside.remove(&record.process);
                 None
             }

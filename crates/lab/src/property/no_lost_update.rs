@@ -36,7 +36,7 @@ impl NoLostUpdate {
                 let (fence, other) = self.read.get(&me)?;
                 other.map(|other| format!("{me} wrote with fence {fence} over what {other} wrote after {me} had read"))
             }
-            What::Leaving | What::Withdrew | What::Crashed => {
+            What::Leaving | What::Withdrew | What::Crashed | What::Stopped => {
                 self.read.remove(&me);
                 None
             }

@@ -17,7 +17,7 @@ impl Progress {
             What::Wanted => {
                 self.waiting.insert(record.process);
             }
-            What::Entered { .. } | What::Withdrew | What::Crashed => {
+            What::Entered { .. } | What::Withdrew | What::Crashed | What::Stopped => {
                 self.waiting.remove(&record.process);
             }
             _ => {}

@@ -46,7 +46,7 @@ impl Causality {
                 self.forget(me);
                 Some(Gone { overtook: None })
             }
-            What::Crashed => {
+            What::Crashed | What::Stopped => {
                 self.forget(me);
                 self.past.remove(&me);
                 Some(Gone { overtook: None })

@@ -40,7 +40,7 @@ impl SingleLeader {
                 self.forget(record.process);
                 None
             }
-            What::Crashed => {
+            What::Crashed | What::Stopped => {
                 self.forget(record.process);
                 self.crashed.insert(record.process);
                 for follower in self.followers.remove(&record.process).unwrap_or_default() {

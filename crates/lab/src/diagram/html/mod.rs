@@ -193,7 +193,7 @@ fn words(layout: &Layout<'_>, event: usize) -> String {
 /// Whether one would want to go there at once.
 fn is_notable(process: Id, what: &What) -> bool {
     match what {
-        What::Entered { .. } | What::Crashed | What::Restarted { .. } | What::Unexpected { .. } => true,
+        What::Entered { .. } | What::Crashed | What::Stopped | What::Restarted { .. } | What::Unexpected { .. } => true,
         What::Leader { leader } => *leader == process,
         _ => false,
     }
@@ -249,7 +249,7 @@ impl Mind {
             What::Opinion { of, opinion: Opinion::Unsuspected } | What::Told { of, alive: true } => {
                 self.suspects.remove(of);
             }
-            What::Crashed | What::Restarted { .. } => *self = Mind::default(),
+            What::Crashed | What::Stopped | What::Restarted { .. } => *self = Mind::default(),
             _ => {}
         }
     }
@@ -258,7 +258,7 @@ impl Mind {
         let mut parts = Vec::new();
         match (phase, &self.fence, self.leader) {
             (Phase::Inside | Phase::PausedInside, Some(fence), _) => parts.push(format!("fence {fence}")),
-            (Phase::Leading | Phase::Crashed, ..) | (.., None) => {}
+            (Phase::Leading | Phase::Crashed | Phase::Stopped, ..) | (.., None) => {}
             (.., Some(leader)) => parts.push(format!("follows {leader}")),
         }
         if !self.suspects.is_empty() {

@@ -10,7 +10,7 @@
 
 const PHASES = {
   idle: "idle", wanting: "waits to enter", inside: "inside", candidate: "in an election", leading: "leader",
-  paused: "paused", "paused-inside": "paused inside", crashed: "crashed",
+  paused: "paused", "paused-inside": "paused inside", crashed: "crashed", stopped: "stopped",
 };
 const PACE_MS = 900;
 const TOGETHER = 100;

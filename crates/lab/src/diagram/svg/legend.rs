@@ -45,7 +45,7 @@ impl Drawing<'_> {
         for &phase in &self.phases {
             let class = class(phase);
             let sample = match phase {
-                Phase::Crashed => format!(r#"<path class="{class}" d="M0 0h34"/>"#),
+                Phase::Crashed | Phase::Stopped => format!(r#"<path class="{class}" d="M0 0h34"/>"#),
                 Phase::Inside | Phase::PausedInside | Phase::Leading => {
                     format!(r#"<rect class="{class}" y="-8" width="34" height="16"/>"#)
                 }

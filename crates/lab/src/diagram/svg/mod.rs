@@ -280,7 +280,7 @@ impl<'a> Drawing<'a> {
                 _ => (BAND, across - BAND / 2.0),
             };
             let length = (to - from).max(3.0);
-            if band.phase == Phase::Crashed {
+            if matches!(band.phase, Phase::Crashed | Phase::Stopped) {
                 // The line itself is gone, and dots are left of it.
                 let (x, y) = self.at(from, across + BAND / 2.0);
                 let letter = if self.view.down { 'v' } else { 'h' };
@@ -384,6 +384,7 @@ pub(super) fn class(phase: Phase) -> &'static str {
         Phase::Paused => "paused",
         Phase::PausedInside => "paused-inside",
         Phase::Crashed => "crashed",
+        Phase::Stopped => "stopped",
     }
 }
 

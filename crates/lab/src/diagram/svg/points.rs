@@ -32,7 +32,7 @@ impl Drawing<'_> {
             };
             let _ = writeln!(self.above, "{sign}");
             let strong = match event.record.what {
-                What::Entered { .. } | What::Crashed => " strong",
+                What::Entered { .. } | What::Crashed | What::Stopped => " strong",
                 What::Leader { leader } if leader == event.record.process => " strong",
                 _ => "",
             };

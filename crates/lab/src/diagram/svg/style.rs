@@ -109,7 +109,7 @@ text.strong,text.flagged{font-weight:600}
 .guide,.scale{stroke-width:1}
 .line{stroke-width:1.4}
 .cut{stroke-width:5}
-.crashed{stroke-width:2;stroke-dasharray:1 7;stroke-linecap:round}
+.crashed,.stopped{stroke-width:2;stroke-dasharray:1 7;stroke-linecap:round}
 .suspected{fill:none;stroke-width:2;stroke-dasharray:5 3}
 .wanting{fill:url(#hatch);stroke-width:1}
 .inside{stroke-width:1.5}
@@ -139,7 +139,7 @@ const RULES: &str = "text{fill:$ink}
 .paper,.back,.timer{fill:$paper}
 .cut,.label,.point,text.time{stroke:$paper}
 text.time,text.point,.dot.application,.head.application,text.application,.dim{fill:$dim}
-.crashed,.paused,.arrow.application,.bar,.scale{stroke:$dim}
+.crashed,.stopped,.paused,.arrow.application,.bar,.scale{stroke:$dim}
 .guide{stroke:$faint}
 .line,.leading,.paused-inside,.inside,.tick,.timer,.ink{stroke:$ink}
 .inside,text.strong{fill:$ink}

@@ -43,5 +43,6 @@ pub(super) fn stroke(phase: Phase) -> char {
         Phase::Paused => 'z',
         Phase::PausedInside => '▒',
         Phase::Crashed => '·',
+        Phase::Stopped => ':',
     }
 }
