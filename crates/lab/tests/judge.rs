@@ -441,6 +441,84 @@ fn a_life_that_has_forgotten_the_former_ones_follows_them() {
     assert_eq!(judged(&files).missing, ["there is no trace of p2 between its lives 1 and 1794000000"]);
 }
 
+/// A node is traced from its second life on. That is all there is, unless others have heard of the first.
+#[test]
+fn a_first_life_without_a_trace_is_missed_if_others_know_of_it() {
+    let mut files = again((1 << 29) + 1, 2, false);
+    let at = files[1].rfind("{\"header\"").unwrap();
+    files[1].replace_range(..at, "");
+    assert_eq!(judged(&files).missing, ["there is no trace of p2 before its life 2"]);
+    // The same if nobody but itself was there.
+    let judgement = judged(&files[1..2]);
+    assert_eq!(judgement.missing.len(), 1, "only the others: {:?}", judgement.missing);
+}
+
+#[test]
+fn the_same_life_twice_is_refused_by_where_it_is() {
+    let mut files = good::<RicartAgrawala>();
+    files[1] = files[1].repeat(2);
+    let why = refused(&files);
+    assert!(why.contains("life 1 of p2 is in it twice: its directory was emptied"), "{why}");
+    let files = [&files[..1], &files[..1]].concat();
+    let why = refused(&files);
+    assert!(why.contains("life 1 of p1 is in 1.trace as well: give each once"), "{why}");
+}
+
+/// Who was killed a moment ago is dead if another one says so.
+#[test]
+fn who_wrote_no_end_and_is_taken_for_dead_has_crashed_then() {
+    let crashes = |files: &[String]| {
+        let lives = files.iter().flat_map(|text| read("a trace", text.as_bytes()).unwrap()).collect();
+        let events = merge(lives, u64::MAX).unwrap().events;
+        let crashed = events.iter().filter(|event| event.record.what == What::Crashed);
+        crashed.map(|event| event.record.process.number()).collect::<Vec<_>>()
+    };
+    let mut files = good::<RicartAgrawala>();
+    for file in &mut files[..2] {
+        *file = edit(file, |line| line.get("end").is_none());
+    }
+    assert_eq!(crashes(&files), [0; 0], "nobody has said so");
+    let told = json!({
+        "at": 9500, "process": 1, "event": "told", "of": 2, "alive": false, "past": [[1, 999], [1, 1], [1, 1]],
+    });
+    files[0] += &format!("{told}\n");
+    assert_eq!(crashes(&files), [2]);
+    // One that stopped in an orderly way has not.
+    files[1] += &format!("{}\n", serde_json::to_string(&Mark::End { at: 9000 }).unwrap());
+    assert_eq!(crashes(&files), [0; 0]);
+}
+
+/// Only from when somebody is taken for dead that lives is more possible than is promised; and who gives up all others
+/// takes no part.
+#[test]
+fn what_was_broken_before_a_mistake_is_not_excused_by_it() {
+    let told = |by: u32, of: u32, past: Value| {
+        json!({ "at": 9500, "process": by, "event": "told", "of": of, "alive": false, "past": past }).to_string() + "\n"
+    };
+    let mut files = good::<RicartAgrawala>();
+    for file in &mut files {
+        *file = edit(file, |line| line.get("end").is_none()).replace("\"guard\":false", "\"guard\":true");
+    }
+    let broken = |files: &[String]| {
+        let mut files = files.to_vec();
+        let mut turns = 0;
+        files[1] = edit(&files[1], |line| {
+            turns += usize::from(line["event"] == "leaving");
+            line["event"] != "leaving" || turns != 1
+        });
+        judged(&files)
+    };
+    assert_eq!(broken(&files).severity(), Severity::Safety);
+    files[0] += &told(1, 2, json!([[1, 999], [1, 1], [1, 1]]));
+    files[1] += &told(2, 3, json!([[1, 999], [1, 999], [1, 1]]));
+    let judgement = broken(&files);
+    assert_eq!(judgement.mistaken.map(|mistake| mistake.of), Some(Id::new(2)));
+    assert_eq!(judgement.severity(), Severity::Safety, "it was broken long before: {:?}", judgement.findings());
+    // Node 2, too, has given up one; with the other it would have given up a majority, and would not have gone on.
+    files[0] += &told(1, 3, json!([[1, 1000], [1, 1], [1, 1]]));
+    assert_eq!(judged(&files).mistaken, None, "it has stood still itself");
+}
+
 #[test]
 fn who_is_taken_for_dead_in_a_second_life_and_lives_is_found() {
     let life = (1 << 29) + 1;
@@ -456,7 +534,8 @@ fn who_is_taken_for_dead_in_a_second_life_and_lives_is_found() {
         "past": [[1, 999], [life, 2], [1, 1]],
     });
     files[1] += &format!("{lives}\n");
-    assert_eq!(judged(&files).mistaken, Some((Id::new(1), Id::new(2))));
+    let mistake = judged(&files).mistaken.expect("it lived");
+    assert_eq!((mistake.by, mistake.of), (Id::new(1), Id::new(2)));
 }
 
 #[test]

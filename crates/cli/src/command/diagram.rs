@@ -100,7 +100,7 @@ fn of_nodes(arguments: &Diagram, lives: Vec<Life>) -> Result<Run, Failure> {
     let records: Vec<Record> = shown.map(|event| Record { at: event.record.at - begin, ..event.record }).collect();
     let findings = judgement.resources.iter().filter(|resource| Some(&*resource.name) == chosen);
     let findings = findings.flat_map(|resource| &resource.findings).filter_map(|(_, finding)| match finding {
-        Finding::Violated { at, by, why } => Some(mark(&records, at.saturating_sub(begin), *by, why)),
+        Finding::Violated { at, by, why, .. } => Some(mark(&records, at.saturating_sub(begin), *by, why)),
         Finding::Held | Finding::Undecided { .. } => None,
     });
     let marks = findings.collect();

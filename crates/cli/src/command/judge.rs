@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use quorate_lab::command::failure::{Failure, exit_code};
 use quorate_lab::command::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, number, styled};
-use quorate_lab::judge::{Correction, Finding, Judgement, judge, read};
+use quorate_lab::judge::{Correction, Finding, Judgement, Mistake, judge, read};
 
 use super::compare::section;
 use crate::arguments::Judge;
@@ -38,7 +38,7 @@ fn text(judgement: &Judgement) -> String {
     for correction in judgement.corrections.iter().filter(|one| one.ahead.unsigned_abs() >= LEAST_SAID) {
         text.push_str(&clock(correction));
     }
-    if let Some((who, of)) = judgement.mistaken {
+    if let Some(Mistake { by: who, of, .. }) = judgement.mistaken {
         text.push_str(&format!("{who} took {of} for dead, and it lived: that two are inside is then possible\n"));
     }
     text.push('\n');
@@ -83,7 +83,7 @@ fn title(judgement: &Judgement) -> String {
 fn verdicts(judgement: &Judgement) -> String {
     let mut table = Table::new(3);
     for (property, resource, finding) in judgement.findings() {
-        let promise = if judgement.is_promised(property) { "" } else { "(not promised here) " };
+        let promise = if judgement.is_promised(property, finding) { "" } else { "(not promised here) " };
         let (verdict, why) = in_words(finding, &format!("{:?}", resource.name));
         table.row([property.name().to_string(), verdict, format!("{promise}{why}")]);
     }

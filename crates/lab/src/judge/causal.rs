@@ -24,9 +24,13 @@ struct Turn<'a> {
     is_open: bool,
 }
 
-/// Mutual exclusion, of one resource: `events` are all that concern it, in order.
-pub(super) fn exclusion(events: &[&Event], merged: &Merged) -> Finding {
+/// Who entered while whom was inside.
+pub(super) type Overlaps = BTreeSet<(Id, Id)>;
+
+/// Mutual exclusion, of one resource: `events` are all that concern it, in order. Of several overlaps the first counts.
+pub(super) fn exclusion(events: &[&Event], merged: &Merged) -> (Finding, Overlaps) {
     let turns = turns(events, merged);
+    let (mut overlaps, mut violated) = (Overlaps::new(), None);
     let mut latest: BTreeMap<Id, &Turn<'_>> = BTreeMap::new();
     let mut undecided = None;
     for turn in &turns {
@@ -40,7 +44,11 @@ pub(super) fn exclusion(events: &[&Event], merged: &Merged) -> Finding {
             };
             match overlap(before, turn, merged) {
                 Overlap::No => {}
-                Overlap::Yes => return Finding::Violated { at, by: Some(me), why: why() },
+                Overlap::Yes => {
+                    overlaps.insert((me, other));
+                    let order = Some(turn.entered.order);
+                    violated.get_or_insert_with(|| Finding::Violated { at, by: Some(me), order, why: why() });
+                }
                 Overlap::Unknown => {
                     let reason = format!("records of {other} are missing, so that {} may be true or not", why());
                     undecided.get_or_insert(reason);
@@ -49,7 +57,8 @@ pub(super) fn exclusion(events: &[&Event], merged: &Merged) -> Finding {
         }
         latest.insert(me, turn);
     }
-    undecided.map_or(Finding::Held, |why| Finding::Undecided { why })
+    let finding = violated.or_else(|| undecided.map(|why| Finding::Undecided { why }));
+    (finding.unwrap_or(Finding::Held), overlaps)
 }
 
 enum Overlap {
@@ -124,11 +133,11 @@ pub(super) fn growing(numbered: &[(&Event, Fence)], word: &str) -> Finding {
         });
         if let Some(before) = known.max().filter(|before| before >= fence) {
             let why = format!("{me} {word} with fence {fence} after {before}");
-            return Finding::Violated { at, by: Some(me), why };
+            return Finding::Violated { at, by: Some(me), order: Some(event.order), why };
         }
         if !seen.insert(*fence) {
             let why = format!("{me} {word} with fence {fence}, as another did");
-            return Finding::Violated { at, by: Some(me), why };
+            return Finding::Violated { at, by: Some(me), order: Some(event.order), why };
         }
         if let Some((before, other)) = latest.filter(|(before, _)| before > fence) {
             undecided.get_or_insert(format!(

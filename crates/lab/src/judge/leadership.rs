@@ -44,7 +44,7 @@ pub(super) fn one_leader(merged: &Merged, patience: u64) -> Option<Finding> {
     let dead = last.keys().copied().filter(|id| !living.contains(id)).collect();
     let Some(why) = disagreement(&living, &dead, &named) else { return Some(Finding::Held) };
     if end.saturating_sub(changed) > patience {
-        return Some(Finding::Violated { at: end, by: None, why });
+        return Some(Finding::Violated { at: end, by: None, order: None, why });
     }
     let seconds = patience as f64 / 1e6;
     Some(Finding::Undecided { why: format!("{why}, but less than {seconds} s before the end something had changed") })

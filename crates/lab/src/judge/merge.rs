@@ -25,6 +25,8 @@ pub struct Event {
     pub life: usize,
     /// Its place in that life.
     pub place: usize,
+    /// Its place among all that happened.
+    pub order: usize,
 }
 
 impl Event {
@@ -86,7 +88,7 @@ fn counted(what: &What, moment: Moment) -> Moment {
 }
 
 /// Puts lives together. `patience` is how long after the last word of a node that wrote no end another one's word shows
-/// that it is dead.
+/// that it is dead, if nobody has said so.
 pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> {
     lives.sort_by_key(|life| (life.header.process, life.header.incarnation));
     check_together(&lives)?;
@@ -94,10 +96,12 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
     let mut sources: BTreeMap<Id, Source> = BTreeMap::new();
     let latest = lives.iter().map(end_of).max().unwrap_or(0);
     let processes: Vec<Id> = lives.iter().map(|life| life.header.process).collect();
+    let given_up = given_up(&lives);
     for (index, life) in lives.iter_mut().enumerate() {
         let source = sources.entry(life.header.process).or_insert_with(|| Source { entries: Vec::new(), next: 0 });
         let is_followed = processes.get(index + 1) == Some(&life.header.process);
-        let is_dead = is_followed || life.ended.is_none() && latest.saturating_sub(end_of(life)) > patience;
+        let is_silent = latest.saturating_sub(end_of(life)) > patience || given_up[index];
+        let is_dead = is_followed || life.ended.is_none() && is_silent;
         let started = life.header.started;
         for (place, (line, entry)) in std::mem::take(&mut life.entries).into_iter().enumerate() {
             let wall = started + entry.record.at;
@@ -141,6 +145,20 @@ fn count_lives(events: &mut [Event], lives: &[Life]) {
     }
 }
 
+/// Of each life, whether another node took it for dead after its last word: who was killed did not see that.
+fn given_up(lives: &[Life]) -> Vec<bool> {
+    let mut told: BTreeMap<Id, u64> = BTreeMap::new();
+    for life in lives {
+        for (_, entry) in &life.entries {
+            if let What::Told { of, alive: false } = entry.record.what {
+                let (last, at) = (told.entry(of).or_default(), life.header.started.saturating_add(entry.record.at));
+                *last = at.max(*last);
+            }
+        }
+    }
+    lives.iter().map(|life| told.get(&life.header.process).is_some_and(|&at| at > end_of(life))).collect()
+}
+
 /// The last that is known of a life, in microseconds since 1970.
 fn end_of(life: &Life) -> u64 {
     let last = life.entries.last().map_or(0, |(_, entry)| entry.record.at);
@@ -160,8 +178,13 @@ fn check_together(lives: &[Life]) -> Result<(), TraceError> {
             return error(b, format!("it is of {}, and {} of {}", terms(&b.header), a.file, terms(&a.header)));
         }
         if (a.header.process, a.header.incarnation) == (b.header.process, b.header.incarnation) {
-            let (process, incarnation) = (b.header.process, b.header.incarnation);
-            return error(b, format!("life {incarnation} of {process} is in {} as well: give each once", a.file));
+            let life = format!("life {} of {}", b.header.incarnation, b.header.process);
+            let why = if a.file == b.file {
+                format!("{life} is in it twice: its directory was emptied in between; remove the older part")
+            } else {
+                format!("{life} is in {} as well: give each once", a.file)
+            };
+            return error(b, why);
         }
     }
     Ok(())
@@ -185,7 +208,7 @@ fn in_order(sources: &mut BTreeMap<Id, Source>, lives: &[Life]) -> Result<Vec<Ev
         let Some(source) = sources.get_mut(&id) else { break };
         let queued = &mut source.entries[source.next];
         source.next += 1;
-        events.push(knowledge.place(queued));
+        events.push(knowledge.place(queued, events.len()));
         considered = waiting.remove(&id).unwrap_or_default();
         considered.push(id);
     }
@@ -225,7 +248,7 @@ impl Knowledge {
         Knowledge { is_needed: sources.values().any(lives), known: BTreeMap::new(), carried: HashMap::new() }
     }
 
-    fn place(&mut self, queued: &mut Queued) -> Event {
+    fn place(&mut self, queued: &mut Queued, order: usize) -> Event {
         let Entry { record, resource, past, sender_life } = &mut queued.entry;
         let (mut past, me) = (std::mem::take(past), record.process);
         if self.is_needed {
@@ -246,7 +269,7 @@ impl Knowledge {
         }
         let record = Record { at: queued.wall, process: me, what: unique(&record.what, past.of(me), *sender_life) };
         let resource = resource.as_ref().map(|name| name.as_str().to_string());
-        Event { record, resource, past, life: queued.life, place: queued.place }
+        Event { record, resource, past, life: queued.life, place: queued.place, order }
     }
 }
 

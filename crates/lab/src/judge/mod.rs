@@ -32,6 +32,7 @@ mod merge;
 mod read;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 
 use quorate_core::catalog::{self, Entry, Measure, Property};
 use quorate_core::id::Id;
@@ -61,6 +62,8 @@ pub enum Finding {
         at: u64,
         /// Who did it, if one of them did: then `at` is when, by its own clock.
         by: Option<Id>,
+        /// Then also its place among all that happened.
+        order: Option<usize>,
         /// What happened.
         why: String,
     },
@@ -87,8 +90,21 @@ pub struct ResourceJudgement {
     pub name: String,
     /// What the traces say.
     pub findings: Vec<(Property, Finding)>,
+    /// Who entered while whom was inside.
+    pub overlaps: BTreeSet<(Id, Id)>,
     /// What it cost.
     pub bill: Bill,
+}
+
+/// Somebody took one for dead that lived.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mistake {
+    /// Who did.
+    pub by: Id,
+    /// Whom.
+    pub of: Id,
+    /// The place of that among all that happened.
+    pub order: usize,
 }
 
 /// What came of the traces of a group.
@@ -106,8 +122,8 @@ pub struct Judgement {
     pub missing: Vec<String>,
     /// Clocks that were put right, as messages arrived before they were sent by them.
     pub corrections: Vec<Correction>,
-    /// Who took whom for dead that lived: the first of them.
-    pub mistaken: Option<(Id, Id)>,
+    /// Who took whom for dead that lived: the first of them. From then on, more is possible than is promised.
+    pub mistaken: Option<Mistake>,
     /// Whether anybody was taken for dead.
     pub has_suspicions: bool,
     /// Whom each node named its leader last.
@@ -176,11 +192,15 @@ fn judge_resources(merged: &Merged, judgement: &Judgement, patience: u64) -> Vec
         }
     }
     let judge_one = |(name, events): (&str, Vec<&Event>)| {
+        let (exclusion, overlaps) = causal::exclusion(&events, merged);
         let findings = JUDGED.iter().filter_map(|&property| {
-            let finding = finding(property, &events, merged, judgement, patience)?;
+            let finding = match property {
+                Property::MutualExclusion => exclusion.clone(),
+                _ => finding(property, &events, merged, judgement, patience)?,
+            };
             Some((property, of_all(&judgement.missing, finding)))
         });
-        ResourceJudgement { name: name.to_string(), findings: findings.collect(), bill: Bill::of(&events) }
+        ResourceJudgement { name: name.to_string(), findings: findings.collect(), overlaps, bill: Bill::of(&events) }
     };
     events.into_iter().map(judge_one).collect()
 }
@@ -202,7 +222,6 @@ fn finding(
     patience: u64,
 ) -> Option<Finding> {
     match property {
-        Property::MutualExclusion => Some(causal::exclusion(events, merged)),
         Property::Fencing => {
             let entered = events.iter().filter_map(|event| match event.record.what {
                 What::Entered { fence } => Some((*event, fence)),
@@ -223,14 +242,16 @@ fn finding(
         Property::Progress => Some(progress(events, merged, patience)),
         Property::RequestOrder => {
             let mut monitor = Monitor::new(Property::RequestOrder, judgement.header.n);
-            let broken = events.iter().find_map(|event| Some((event.record.process, monitor.observe(&event.record)?)));
-            Some(broken.map_or(Finding::Held, |(by, broken)| Finding::Violated {
+            let broken = events.iter().find_map(|event| Some((event, monitor.observe(&event.record)?)));
+            Some(broken.map_or(Finding::Held, |(event, broken)| Finding::Violated {
                 at: broken.at,
-                by: Some(by),
+                by: Some(event.record.process),
+                order: Some(event.order),
                 why: broken.why,
             }))
         }
-        Property::NoLostUpdate
+        Property::MutualExclusion
+        | Property::NoLostUpdate
         | Property::SingleLeader
         | Property::Decided
         | Property::Accuracy
@@ -261,7 +282,7 @@ fn progress(events: &[&Event], merged: &Merged, patience: u64) -> Finding {
     let seconds = |micros: u64| micros as f64 / 1e6;
     let why = format!("{}, for {:.3} s", waited.why, seconds(longest));
     if longest > patience {
-        return Finding::Violated { at: waited.at, by: None, why };
+        return Finding::Violated { at: waited.at, by: None, order: None, why };
     }
     Finding::Undecided { why: format!("{why}; more than {} s would be too long", seconds(patience)) }
 }
@@ -276,13 +297,19 @@ fn missing(header: &Header, merged: &Merged) -> Vec<String> {
         let what = "what they sent is not counted, and whether they were inside is not known";
         missing.push(format!("there is no trace of {}: {what}", absent.join(", ")));
     }
-    for pair in lives.windows(2) {
-        let (a, b) = (&pair[0].header, &pair[1].header);
-        if a.process == b.process && b.incarnation - a.incarnation > 1 && (!b.forgotten || is_between(a, b, merged)) {
-            missing.push(format!(
-                "there is no trace of {} between its lives {} and {}",
-                a.process, a.incarnation, b.incarnation
-            ));
+    let mut before: Option<&Header> = None;
+    for Life { header, .. } in lives {
+        let (me, this) = (header.process, header.incarnation);
+        match before.replace(header).filter(|before| before.process == me).map(|before| before.incarnation) {
+            // Who does not know how many lives it had leaves out any number of them.
+            Some(last) if this - last > 1 && (!header.forgotten || is_known(merged, me, last + 1..this)) => {
+                missing.push(format!("there is no trace of {me} between its lives {last} and {this}"));
+            }
+            // It may have been traced from then on only; but not if others have heard of it before.
+            None if is_known(merged, me, 1..this) => {
+                missing.push(format!("there is no trace of {me} before its life {this}"));
+            }
+            Some(_) | None => {}
         }
     }
     for life in lives.iter().filter(|life| life.lost() > 0) {
@@ -291,20 +318,19 @@ fn missing(header: &Header, merged: &Merged) -> Vec<String> {
     missing
 }
 
-/// Whether anybody has heard of a life between two of a node, the later of which does not know how many there were.
-fn is_between(a: &Header, b: &Header, merged: &Merged) -> bool {
-    let between = a.incarnation + 1..b.incarnation;
-    merged.events.iter().any(|event| match event.past.of(a.process) {
+/// Whether anybody has heard of a node in one of these lives.
+fn is_known(merged: &Merged, of: Id, lives: Range<u64>) -> bool {
+    merged.events.iter().any(|event| match event.past.of(of) {
         Moment::NEVER => false,
-        Moment(life, _) => between.contains(&incarnation_of(life)),
+        Moment(life, _) => lives.contains(&incarnation_of(life)),
     })
 }
 
 /// Who took somebody for dead that lived, if anybody did: that one knew of it later, in the same life. The life is that
 /// of which was heard last; if nothing was, one that had begun by then, as the clocks say.
-fn mistaken(merged: &Merged) -> Option<(Id, Id)> {
-    merged.events.iter().find_map(|event| {
-        let What::Told { of, alive: false } = event.record.what else { return None };
+fn mistaken(merged: &Merged) -> Option<Mistake> {
+    judged_dead(merged).into_iter().find_map(|event| {
+        let What::Told { of, .. } = event.record.what else { return None };
         let (me, heard) = (event.record.process, event.past.of(of));
         let is_meant = |header: &Header| match heard {
             Moment::NEVER => header.started <= event.record.at,
@@ -314,8 +340,41 @@ fn mistaken(merged: &Merged) -> Option<(Id, Id)> {
             merged.lives.iter().zip(&merged.last).any(|(life, last)| {
                 life.header.process == of && is_meant(&life.header) && last.of(me) >= event.moment()
             });
-        lived.then_some((me, of))
+        lived.then_some(Mistake { by: me, of, order: event.order })
     })
+}
+
+/// When somebody took another for dead, and went on. Who gives up so many at once that no majority is left takes no
+/// part any more, if the group is guarded: it has stood still itself, or was cut off.
+fn judged_dead(merged: &Merged) -> Vec<&Event> {
+    let is_guarded = merged.lives.iter().all(|life| life.header.guard);
+    let n = merged.lives.first().map_or(0, |life| life.header.n as usize);
+    let mut suspected: BTreeMap<Id, BTreeSet<Id>> = BTreeMap::new();
+    // What each was told since it last did anything.
+    let mut told: BTreeMap<Id, Vec<&Event>> = BTreeMap::new();
+    let mut dead = Vec::new();
+    for event in &merged.events {
+        let me = event.record.process;
+        let (suspected, told) = (suspected.entry(me).or_default(), told.entry(me).or_default());
+        match event.record.what {
+            What::Told { of, alive: true } => _ = suspected.remove(&of),
+            What::Told { of, alive: false } => {
+                suspected.insert(of);
+                told.push(event);
+                if is_guarded && 2 * (n - suspected.len().min(n)) <= n {
+                    told.clear();
+                }
+            }
+            What::Restarted { .. } => {
+                suspected.clear();
+                dead.append(told);
+            }
+            _ => dead.append(told),
+        }
+    }
+    dead.extend(told.into_values().flatten());
+    dead.sort_by_key(|event| event.order);
+    dead
 }
 
 fn leaders(merged: &Merged) -> BTreeMap<Id, Id> {
@@ -327,16 +386,21 @@ fn leaders(merged: &Merged) -> BTreeMap<Id, Id> {
 }
 
 impl Judgement {
-    /// Whether the algorithm promises a property, after what happened.
-    pub fn is_promised(&self, property: Property) -> bool {
+    /// Whether the algorithm promises a property, after what had happened when it was found broken; if it was not, or
+    /// by what nobody did, after all that happened.
+    pub fn is_promised(&self, property: Property, finding: &Finding) -> bool {
+        let is_mistaken = self.mistaken.is_some_and(|mistake| match finding {
+            Finding::Violated { order: Some(order), .. } => mistake.order < *order,
+            Finding::Violated { order: None, .. } | Finding::Held | Finding::Undecided { .. } => true,
+        });
         let recovers = self.entry.recovery;
         let holds_anyway = match property {
             Property::RequestOrder => !self.has_suspicions,
             Property::Fencing | Property::ResourceSafety => {
                 let always = recovers.is_some_and(|recovery| recovery.fenced_crashes.is_none());
-                !self.has_suspicions || always && self.mistaken.is_none()
+                !self.has_suspicions || always && !is_mistaken
             }
-            _ => !self.has_suspicions || recovers.is_some() && self.mistaken.is_none(),
+            _ => !self.has_suspicions || recovers.is_some() && !is_mistaken,
         };
         holds_anyway && self.entry.promises(property, &self.options)
     }
@@ -350,7 +414,9 @@ impl Judgement {
                 .filter(|(about, _)| *about == property)
                 .map(move |(_, finding)| (resource, finding))
         });
-        of_all.reduce(|a, b| if badness(b.1) > badness(a.1) { b } else { a })
+        // Of two that are as bad, what was promised is worse.
+        let how_bad = |finding: &Finding| (badness(finding), self.is_promised(property, finding));
+        of_all.reduce(|a, b| if how_bad(b.1) > how_bad(a.1) { b } else { a })
     }
 
     /// All properties that were judged, with what is said of each.
@@ -363,10 +429,10 @@ impl Judgement {
     /// How bad the worst broken promise is.
     pub fn severity(&self) -> Severity {
         let severity = |(property, _, finding): (Property, &ResourceJudgement, &Finding)| match finding {
-            Finding::Violated { .. } if !self.is_promised(property) => Severity::Fine,
+            Finding::Violated { .. } if !self.is_promised(property, finding) => Severity::Fine,
             Finding::Violated { .. } if property.is_safety() => Severity::Safety,
             Finding::Violated { .. } => Severity::Liveness,
-            Finding::Undecided { .. } if self.is_promised(property) => Severity::Undecided,
+            Finding::Undecided { .. } if self.is_promised(property, finding) => Severity::Undecided,
             Finding::Undecided { .. } | Finding::Held => Severity::Fine,
         };
         let of_leader = match self.one_leader {
@@ -431,7 +497,9 @@ impl Judgement {
             json!({ "name": resource.name, "properties": properties, "costs": bill(&resource.bill) })
         });
         let leaders = self.leaders.iter().map(|(id, leader)| (id.number().to_string(), json!(leader)));
-        let promised = JUDGED.iter().filter(|&&property| self.is_promised(property)).map(|property| property.name());
+        let promised =
+            self.findings().into_iter().filter(|&(property, _, finding)| self.is_promised(property, finding));
+        let promised = promised.map(|(property, ..)| property.name());
         json!({
             "algorithm": self.entry.name,
             "options": self.header.options,
@@ -441,7 +509,7 @@ impl Judgement {
             "missing": self.missing,
             "clocks": corrections.collect::<Vec<_>>(),
             "promised": promised.collect::<Vec<_>>(),
-            "mistaken": self.mistaken.map(|(who, of)| json!({ "process": who, "of": of })),
+            "mistaken": self.mistaken.map(|Mistake { by, of, .. }| json!({ "process": by, "of": of })),
             "leaders": leaders.collect::<Value>(),
             "one_leader": self.one_leader.as_ref().map(finding),
             "costs": bill(&self.bill),

@@ -6,11 +6,12 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use quorate_core::id::Id;
 use quorate_lab::judge::{Finding, Judgement, judge, read};
 use quorate_lab::report::Severity;
 
 use crate::member::{self, TOLERANCE};
-use crate::resource::Resource;
+use crate::resource::{Resource, Shown};
 use crate::wire::{Weather, Wire};
 use crate::{Fault, Job, network};
 
@@ -74,14 +75,35 @@ pub(crate) fn run(job: &Job, directory: &Path) -> Result<String, String> {
     let refused = account.iter().filter(|shown| !shown.is_taken).count();
     let is_paused = matches!(job.fault, Fault::Pause | Fault::PauseBesideDead);
     check(&judgement, refused, is_paused.then_some(victim))?;
+    if job.loss_percent == 0 {
+        check_survivors(&judgement, &account, victim)?;
+    }
     let is_deposed = is_paused || matches!(job.fault, Fault::Cut | Fault::Mute | Fault::Deaf);
     if is_deposed && !account.iter().any(|shown| shown.by == victim && !shown.is_taken) {
         return Err(format!("others had turns during that of {victim}, and its fence was not refused"));
     }
     let times: Vec<_> = times.iter().map(|time| format!("{:.1}", time.as_secs_f64())).collect();
-    let mistaken = judgement.mistaken.map_or("nobody by mistake".into(), |(by, of)| format!("{of} by {by} by mistake"));
+    let mistaken = judgement
+        .mistaken
+        .map_or("nobody by mistake".into(), |mistake| format!("{} by {} by mistake", mistake.of, mistake.by));
     let taken = account.len() - refused;
     Ok(format!("victim {victim}, {taken} taken, {refused} refused, {mistaken}, {} s", times.join(" + ")))
+}
+
+/// Where nothing is lost, those who are well are not taken for dead: none of them was inside with another, and the
+/// resource has refused the victim's fences only.
+fn check_survivors(judgement: &Judgement, account: &[Shown], victim: u32) -> Result<(), String> {
+    if let Some(shown) = account.iter().find(|shown| !shown.is_taken && shown.by != victim) {
+        return Err(format!("the fence of {} was refused, and {victim} was not well", shown.by));
+    }
+    let is_about_victim = |&(a, b): &(Id, Id)| a.number() == victim || b.number() == victim;
+    let mut overlaps = judgement.resources.iter().flat_map(|resource| &resource.overlaps);
+    match overlaps.find(|overlap| !is_about_victim(overlap)) {
+        Some((entered, inside)) => {
+            Err(format!("{entered} entered while {inside} was inside, and {victim} was not well"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// What traces and resource have to show: growing fences whatever happened, and every promise that is left.

@@ -431,6 +431,8 @@ async fn bad_settings_are_refused_with_a_sentence() {
     let unknown = refused(config().algorithm("lamprot")).await;
     assert!(unknown.starts_with("unknown algorithm `lamprot`: there are central"), "{unknown}");
     assert_eq!(refused(config().algorithm("bully")).await, "bully is no mutual exclusion algorithm");
+    let cluster = refused(config().cluster("x".repeat(257))).await;
+    assert!(cluster.contains("has 257 bytes, and may have 256"), "{cluster}");
     let maekawa = refused(config().algorithm("maekawa")).await;
     assert!(maekawa.starts_with("maekawa does not recover from crashes"), "{maekawa}");
     let insecure = refused(Config::new(1, ["10.0.0.1:1", "10.0.0.2:1"])).await;

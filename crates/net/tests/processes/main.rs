@@ -51,7 +51,7 @@ fn assert_held(judgement: &Judgement, entry: &Entry, entries: u64) {
     let findings = &judgement.resources[0].findings;
     assert_eq!(findings.len(), 5, "{}: {findings:?}", entry.name);
     for (property, finding) in findings {
-        let is_fine = *finding == Finding::Held || !judgement.is_promised(*property);
+        let is_fine = *finding == Finding::Held || !judgement.is_promised(*property, finding);
         assert!(is_fine, "{}: {property} {finding:?}", entry.name);
     }
 }
