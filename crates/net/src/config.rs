@@ -44,6 +44,9 @@ pub struct Member {
     pub address: String,
 }
 
+/// How long the name of a group may be: two of them fit into the sentence that refuses somebody of another group.
+const LONGEST_CLUSTER: usize = 256;
+
 /// Why a node cannot be set up like this. Nothing was begun.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
@@ -59,6 +62,9 @@ pub enum ConfigError {
     /// An address without a port, or without a host.
     #[error("member {0} is at {1:?}: write a host and a port, as in node1.example.org:7101")]
     Address(u32, String),
+    /// A name that others could not be told.
+    #[error("the name of the group has {0} bytes, and may have {LONGEST_CLUSTER}: choose a shorter one")]
+    Cluster(usize),
     /// There is no such algorithm.
     #[error("{0}")]
     Algorithm(#[from] UnknownAlgorithm),
@@ -244,6 +250,9 @@ impl Config {
 
     pub(crate) fn check(&self) -> Result<Checked, ConfigError> {
         self.check_members()?;
+        if self.cluster.len() > LONGEST_CLUSTER {
+            return Err(ConfigError::Cluster(self.cluster.len()));
+        }
         let entry = catalog::entry(&self.algorithm)?;
         if entry.family != Family::Mutex {
             return Err(ConfigError::NotMutex(entry.name));

@@ -63,7 +63,7 @@ struct Met {
 impl Listener {
     /// Listens, for ever.
     pub(crate) async fn run(self: Arc<Self>, socket: TcpListener) {
-        let (strangers, crowded) = (Strangers::default(), Rarely::default());
+        let (strangers, crowded, failing) = (Strangers::default(), Rarely::default(), Rarely::default());
         let mut connections = JoinSet::new();
         loop {
             while connections.try_join_next().is_some() {}
@@ -82,7 +82,9 @@ impl Listener {
                     connections.spawn(Arc::clone(&self).admit(stream, address, stranger));
                 }
                 Err(error) => {
-                    warn!(node = self.hello.from, "cannot accept connections: {error}");
+                    if let Some(since) = failing.happens((), Instant::now()) {
+                        warn!(node = self.hello.from, "cannot accept connections: {error}{since}");
+                    }
                     sleep(Duration::from_millis(100)).await;
                 }
             }

@@ -35,6 +35,8 @@ const AGAIN: Duration = Duration::from_millis(500);
 pub(crate) struct Tracer {
     me: Id,
     since: Instant,
+    /// When it recorded something last.
+    last: Ticks,
     lines: SyncSender<Line>,
     /// What could not be told since the last that could.
     untold: u64,
@@ -56,7 +58,7 @@ impl Tracer {
         let (lines, told) = sync_channel(MOST_WAITING);
         let lost = Arc::clone(&writer.lost);
         std::thread::Builder::new().name("quorate-trace".into()).spawn(move || writer.run(&told))?;
-        Ok(Tracer { me: header.process, since, lines, untold: 0, lost })
+        Ok(Tracer { me: header.process, since, last: 0, lines, untold: 0, lost })
     }
 
     /// What time it is, in the trace.
@@ -67,6 +69,9 @@ impl Tracer {
     /// Something happened at that time; or now, if it is an entry, of which the application hears only now.
     pub(crate) fn record(&mut self, at: Ticks, happening: Happening) {
         let at = if matches!(happening.what, What::Entered { .. }) { self.now() } else { at };
+        // What comes after an entry in the same step does not come before it.
+        let at = at.max(self.last);
+        self.last = at;
         if self.tell_gap() && self.lines.try_send(Line::Entry(Box::new(Entry::new(at, self.me, happening)))).is_ok() {
             return;
         }
@@ -105,9 +110,10 @@ struct Writer {
     length: Option<u64>,
     /// How the trace begins, until that is written.
     beginning: Vec<u8>,
-    /// Lines that are to be written, and how many of them are records.
+    /// Lines that are to be written, and how many records they are or stand for: gaps are not to be lost, either.
     buffer: Vec<u8>,
     records: u64,
+    untold: u64,
     /// What could not be written since the last that could.
     unwritten: u64,
     lost: Arc<AtomicU64>,
@@ -136,7 +142,7 @@ impl Writer {
         }
         append(&mut beginning, &Mark::Header(header.clone()));
         let lost = Arc::new(AtomicU64::new(0));
-        Ok(Writer { file, length, beginning, buffer: Vec::new(), records: 0, unwritten: 0, lost })
+        Ok(Writer { file, length, beginning, buffer: Vec::new(), records: 0, untold: 0, unwritten: 0, lost })
     }
 
     fn run(mut self, told: &Receiver<Line>) {
@@ -153,7 +159,8 @@ impl Writer {
             }
             self.flush();
             if let Some(done) = ended {
-                // Whoever waits for it may have gone.
+                // The next life may write into it at once. Whoever waits for it may have gone.
+                _ = self.file.unlock();
                 _ = done.send(());
             }
             if next.is_err_and(|error| error == TryRecvError::Disconnected) {
@@ -172,6 +179,7 @@ impl Writer {
             }
             Line::Gap(lost) => {
                 append(&mut self.buffer, &Mark::Gap { lost });
+                self.untold += lost;
                 None
             }
             Line::End(at, done) => {
@@ -205,12 +213,12 @@ impl Writer {
                     // Half a line is worse than none. If this fails too, the reader finds out.
                     _ = self.file.set_len(length);
                 }
-                self.unwritten += self.records;
+                self.unwritten += self.records + self.untold;
                 self.lost.fetch_add(self.records, Ordering::Relaxed);
                 std::thread::sleep(AGAIN);
             }
         }
-        self.records = 0;
+        (self.records, self.untold) = (0, 0);
     }
 }
 
@@ -292,6 +300,29 @@ mod tests {
             }
         }
         assert_eq!(lost.load(Ordering::Relaxed), 10);
+    }
+
+    #[test]
+    fn a_gap_that_cannot_be_written_is_not_lost() {
+        let mut writer = Writer::open(Path::new("/dev/full"), &header()).unwrap();
+        writer.take(Line::Gap(5));
+        writer.flush();
+        writer.take(Line::Entry(Box::new(Entry::new(7, Id::new(1), wanted(1)))));
+        writer.flush();
+        assert_eq!((writer.unwritten, writer.lost.load(Ordering::Relaxed)), (6, 1), "five were counted before");
+    }
+
+    #[tokio::test]
+    async fn time_does_not_run_backwards() {
+        let path = scratch("time");
+        _ = fs::remove_file(&path);
+        let mut tracer = Tracer::begin(&path, &header()).unwrap();
+        tracer.record(9, wanted(1));
+        tracer.record(7, wanted(2));
+        tracer.end().await;
+        let text = fs::read_to_string(&path).unwrap();
+        assert_eq!(text.matches("{\"at\":9,").count(), 2, "{text}");
+        fs::remove_file(&path).unwrap();
     }
 
     /// The disk takes nothing for a while: what there is no room for is missing, and it is said how much.
