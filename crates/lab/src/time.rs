@@ -16,6 +16,12 @@ pub fn from_delta(delta: f64) -> Ticks {
     libm::round(delta * DELTA as f64) as Ticks
 }
 
+/// Ticks as message delays, to the last digit.
+pub fn exact_text(ticks: Ticks) -> String {
+    let (whole, rest) = (ticks / DELTA, ticks % DELTA);
+    if rest == 0 { whole.to_string() } else { format!("{whole}.{rest:06}").trim_end_matches('0').to_string() }
+}
+
 /// Ticks as people write message delays: four digits after the point, without trailing zeros. (A deadline is one tick
 /// longer than what it waits for; nobody wants to read that. Traces have exact ticks.)
 pub fn delta_text(ticks: Ticks) -> String {

@@ -135,6 +135,18 @@ mod tests {
 
     use crate::arguments::{Arguments, Command};
 
+    #[test]
+    fn the_command_of_a_run_says_all_that_befalls_it_to_the_last_digit() {
+        for line in [
+            "quorate sim central -n 4 --entries 12 --partition 1@1.3..21.3 --recovery",
+            "quorate sim lamport -n 5 --partition 1,2/3,4@0.000001..2 --partition 5@3..4.5 --recovery",
+            "quorate sim majority -n 3 --delay constant:0.333333 --crash 2@1.103449 --pause 1@1.103449..3.333333",
+        ] {
+            let Command::Sim(sim) = Arguments::parse_from(line.split_whitespace()).command else { panic!("{line}") };
+            assert_eq!(command_line::sim(&sim.algorithm, &sim.run.experiment()), line);
+        }
+    }
+
     /// The page lists the commands that reproduce each verdict. They are accepted, and mean what they were made from.
     #[test]
     fn the_commands_of_the_page_are_commands() {

@@ -8,11 +8,11 @@ use quorate_core::setting::{Recovering, Timing};
 use crate::application::{ClientPlan, Workload};
 use crate::experiment::Experiment;
 use crate::explore::Exploration;
-use crate::network::{Delay, Order};
+use crate::network::{Delay, Order, Partition};
 use crate::recovery::Beside;
 use crate::simulate::Fault;
 use crate::stage::wish::Times;
-use crate::time::delta_text;
+use crate::time::exact_text;
 
 /// The command that explores this.
 pub fn check(algorithm: &str, exploration: &Exploration) -> String {
@@ -72,30 +72,56 @@ pub fn check(algorithm: &str, exploration: &Exploration) -> String {
 /// The command that runs this.
 pub fn sim(algorithm: &str, experiment: &Experiment) -> String {
     let usual = Experiment::default();
-    let mut line = format!("quorate sim {algorithm} -n {}", experiment.n);
+    // All of it, so that nothing is forgotten.
+    let Experiment {
+        n,
+        seed,
+        delay,
+        order,
+        loss,
+        duplicate,
+        partitions,
+        faults,
+        drift_ppm,
+        bound,
+        detector,
+        recovery,
+        options,
+        clients,
+        starters,
+        until,
+        // What is watched and kept does not change the run.
+        properties: _,
+        keep_records: _,
+    } = experiment;
+    let mut line = format!("quorate sim {algorithm} -n {n}");
     let mut put = |given: bool, option: &str, value: &str| {
         if given {
             let space = if value.is_empty() { "" } else { " " };
             let _ = write!(line, " --{option}{space}{value}");
         }
     };
-    put(experiment.seed != usual.seed, "seed", &experiment.seed.to_string());
-    put(experiment.delay != usual.delay, "delay", &delay_text(experiment.delay));
-    if let Some(order) = experiment.order {
-        put(true, "order", order_name(order));
+    put(*seed != usual.seed, "seed", &seed.to_string());
+    put(*delay != usual.delay, "delay", &delay_text(*delay));
+    if let Some(order) = order {
+        put(true, "order", order_name(*order));
     }
-    put_clients(&experiment.clients, &usual.clients, &mut put);
-    put(experiment.loss != 0.0, "loss", &experiment.loss.to_string());
-    put(experiment.duplicate != 0.0, "duplicate", &experiment.duplicate.to_string());
-    put_faults(&experiment.faults, &mut put);
-    put(experiment.drift_ppm != 0, "drift", &experiment.drift_ppm.to_string());
-    if let Some(bound) = experiment.bound {
-        put(true, "bound", &delta_text(bound));
+    put_clients(clients, &usual.clients, &mut put);
+    put(*loss != 0.0, "loss", &loss.to_string());
+    put(*duplicate != 0.0, "duplicate", &duplicate.to_string());
+    for Partition { parts, from, to } in partitions {
+        let parts = parts.iter().map(|part| list(part, |id| id.number().to_string())).collect::<Vec<_>>().join("/");
+        put(true, "partition", &format!("{parts}@{}..{}", exact_text(*from), exact_text(*to)));
     }
-    if let Some(perfect) = experiment.detector {
-        put(true, "detector", detector_name(perfect));
+    put_faults(faults, &mut put);
+    put(*drift_ppm != 0, "drift", &drift_ppm.to_string());
+    if let Some(bound) = bound {
+        put(true, "bound", &exact_text(*bound));
     }
-    if let Some(recovery) = experiment.recovery {
+    if let Some(perfect) = detector {
+        put(true, "detector", detector_name(*perfect));
+    }
+    if let Some(recovery) = recovery {
         let defaults = Recovering::default();
         put(true, "recovery", "");
         put(recovery.election != defaults.election, "election", recovery.election.name());
@@ -104,13 +130,12 @@ pub fn sim(algorithm: &str, experiment: &Experiment) -> String {
         put(recovery.interval != defaults.interval, "interval", &recovery.interval.to_string());
         put(recovery.missed != defaults.missed, "missed", &recovery.missed.to_string());
     }
-    for (key, value) in &experiment.options {
+    for (key, value) in options {
         put(true, "option", &format!("{key}={value}"));
     }
-    let starters = list(&experiment.starters, |&(id, at)| at_time(id, at));
-    put(!experiment.starters.is_empty(), "starter", &starters);
-    if let Some(until) = experiment.until {
-        put(true, "until", &delta_text(until));
+    put(!starters.is_empty(), "starter", &list(starters, |&(id, at)| at_time(id, at)));
+    if let Some(until) = until {
+        put(true, "until", &exact_text(*until));
     }
     line
 }
@@ -124,12 +149,12 @@ fn put_clients(clients: &ClientPlan, usual: &ClientPlan, put: &mut impl FnMut(bo
         Workload::Causal => put(true, "workload", "causal"),
         Workload::List(requests) => {
             entries = requests.len() as u64;
-            asks = list(requests, |&(id, at)| format!("{}@{}", id.number(), delta_text(at)));
+            asks = list(requests, |&(id, at)| format!("{}@{}", id.number(), exact_text(at)));
         }
     }
     put(!asks.is_empty(), "ask", &asks);
     put(clients.entries != entries, "entries", &clients.entries.to_string());
-    put(clients.time_inside != usual.time_inside, "cs", &delta_text(clients.time_inside));
+    put(clients.time_inside != usual.time_inside, "cs", &exact_text(clients.time_inside));
     put(clients.withdraw != usual.withdraw, "withdraw", &clients.withdraw.to_string());
     let clocks = list(&clients.clocks, |(id, number)| format!("{}={}", id.number(), number.get()));
     put(!clocks.is_empty(), "clock", &clocks);
@@ -143,7 +168,7 @@ fn put_faults(faults: &[Fault], put: &mut impl FnMut(bool, &str, &str)) {
             Fault::Crash(id, at) => crashes.push(at_time(id, at)),
             Fault::Restart(id, at) => restarts.push(at_time(id, at)),
             Fault::Pause(id, from, to) => {
-                pauses.push(format!("{}@{}..{}", id.number(), delta_text(from), delta_text(to)));
+                pauses.push(format!("{}@{}..{}", id.number(), exact_text(from), exact_text(to)));
             }
         }
     }
@@ -153,7 +178,7 @@ fn put_faults(faults: &[Fault], put: &mut impl FnMut(bool, &str, &str)) {
 }
 
 fn at_time(id: Id, at: u64) -> String {
-    format!("{}@{}", id.number(), delta_text(at))
+    format!("{}@{}", id.number(), exact_text(at))
 }
 
 fn order_name(order: Order) -> &'static str {
@@ -169,10 +194,10 @@ fn detector_name(perfect: bool) -> &'static str {
 
 fn delay_text(delay: Delay) -> String {
     match delay {
-        Delay::Constant(ticks) => format!("constant:{}", delta_text(ticks)),
-        Delay::Uniform(least, most) => format!("uniform:{}..{}", delta_text(least), delta_text(most)),
-        Delay::Exponential(mean) => format!("exponential:{}", delta_text(mean)),
-        Delay::PerLink(least, most) => format!("per-link:{}..{}", delta_text(least), delta_text(most)),
+        Delay::Constant(ticks) => format!("constant:{}", exact_text(ticks)),
+        Delay::Uniform(least, most) => format!("uniform:{}..{}", exact_text(least), exact_text(most)),
+        Delay::Exponential(mean) => format!("exponential:{}", exact_text(mean)),
+        Delay::PerLink(least, most) => format!("per-link:{}..{}", exact_text(least), exact_text(most)),
     }
 }
 

@@ -51,6 +51,8 @@ pub(super) struct Layout<'a> {
     has_turned_back: bool,
     /// Whether it is stepped through on a page, which has no command line.
     pub(super) is_stepped: bool,
+    /// Whether a command says which part is shown.
+    pub(super) is_chosen: bool,
 }
 
 /// A time at which something happened.
@@ -126,7 +128,7 @@ impl<'a> Layout<'a> {
         let (messages, message_of) = messages(&lines, records);
         let suspected = suspected(&lines, picture.records, window);
         let (moments, events, flags) = (vec![], vec![], vec![]);
-        let (elsewhere, unmarked, has_turned_back, is_stepped) = (vec![], 0, false, false);
+        let (elsewhere, unmarked, has_turned_back, is_stepped, is_chosen) = (vec![], 0, false, false, true);
         let mut layout = Layout {
             lines,
             initial,
@@ -142,16 +144,17 @@ impl<'a> Layout<'a> {
             unmarked,
             has_turned_back,
             is_stepped,
+            is_chosen,
         };
         layout.place(records, &message_of, &mut states);
         layout.point(picture, window);
         layout
     }
 
-    /// The same to be stepped through on a page.
+    /// The same to be stepped through on a page, that a command has made or not.
     #[cfg(feature = "command")]
-    pub(super) fn stepped(self) -> Layout<'a> {
-        Layout { is_stepped: true, ..self }
+    pub(super) fn stepped(self, is_chosen: bool) -> Layout<'a> {
+        Layout { is_stepped: true, is_chosen, ..self }
     }
 
     /// Gives each record its moment and slot.
@@ -278,7 +281,7 @@ impl<'a> Layout<'a> {
         let mut before = note(self.left_out.0, "earlier");
         let mut after: Vec<String> = note(self.left_out.1, "later").into_iter().collect();
         if let Some(last) = after.last_mut().or(before.as_mut())
-            && !self.is_stepped
+            && self.is_chosen
         {
             *last += &format!("; {CHOOSE}");
         }

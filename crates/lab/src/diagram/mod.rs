@@ -96,7 +96,7 @@ impl Picture<'_> {
     #[cfg(feature = "command")]
     fn drawn_in_steps(&self, view: &View) -> (Layout<'_>, Drawn) {
         let window = view::window(self, &view.part, MOST_STEPPED);
-        let layout = Layout::new(self, &window).stepped();
+        let layout = Layout::new(self, &window).stepped(view.command.is_some());
         let drawn = self.draw(&layout, &window, view, "");
         (layout, drawn)
     }

@@ -45,6 +45,8 @@ pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
     let (before, after) = eyes.last.unwrap_or_default();
     let (before, after) = match record.what {
         What::Crashed | What::Stopped => (after, String::new()),
+        // Before, there was nothing.
+        What::Restarted { .. } => (String::new(), after),
         // What befalls a process is no step of it.
         What::Paused | What::Resumed | What::Lost { .. } | What::Partitioned { .. } | What::Healed => {
             (after.clone(), after)

@@ -143,6 +143,14 @@ fn figure(shown: &Shown, rows: &[Row]) -> Option<Figure> {
     if shown.scale == Scale::Logarithmic && !nothing.is_empty() {
         notes.push(format!("Not in the picture, as it is 0: {}.", nothing.join(", ")));
     }
+    let is_zero = |curve: &&Curve| curve.points.iter().any(|&(_, y)| y <= 0.0);
+    let bounds = series.iter().flat_map(|series| {
+        series.curves.iter().filter(is_zero).map(|curve| format!("{}, {}", series.name, curve.formula))
+    });
+    let bounds: Vec<_> = bounds.collect();
+    if shown.scale == Scale::Logarithmic && !bounds.is_empty() {
+        notes.push(format!("Where a published bound is 0, it has no line: {}.", bounds.join("; ")));
+    }
     Some(Figure {
         name: shown.name.into(),
         title: shown.title.into(),

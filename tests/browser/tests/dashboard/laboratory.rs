@@ -449,5 +449,23 @@ fn claims_have_verdicts_at_once_and_to_judge_all_can_be_stopped() {
     browser.sees("#progress", &["stopped after"]);
     browser.sees("#all", &["Judge all"]);
     assert_eq!(browser.count(".claim"), browser.count(".claim .verdict .badge"), "none has lost its verdict");
+    // What is open when all are stopped is judged nevertheless.
+    browser.find(
+        "const judging = () => [...document.querySelectorAll('.claim')]
+           .find((claim) => claim.querySelector('.verdict').textContent === 'judging …');
+         document.getElementById('all').click();
+         const timer = setInterval(() => {
+           const claim = judging();
+           if (!claim) return;
+           clearInterval(timer);
+           claim.classList.add('looked-at');
+           claim.open = true;
+           setTimeout(() => document.getElementById('all').click(), 0);
+         }, 1);",
+        &[],
+    );
+    browser.sees(".looked-at .evidence", &["quorate"]);
+    browser.sees("#progress", &["stopped after"]);
+    assert_eq!(browser.count(".claim"), browser.count(".claim .verdict .badge"), "and none says for ever that it is");
     assert_eq!(browser.complaints(), [""; 0]);
 }

@@ -350,7 +350,7 @@ class Viewer {
     this.marked.replaceChildren(...parts);
   }
 
-  // Keeps the present moment in sight.
+  // Keeps the present moment in sight, and what happens, which may be drawn before it: if not both fit, the latter.
   follow() {
     const { steps, lines, down } = this.run;
     const place = steps[this.now][5] * this.zoom;
@@ -363,6 +363,7 @@ class Viewer {
     const { clientWidth, clientHeight } = this.stage;
     const [long, wide] = down ? [clientHeight, clientWidth] : [clientWidth, clientHeight];
     keep(along, long, place, 0.12, 0.8, 0.4);
+    keep(along, long, steps[this.now][0] * this.zoom, 0.12, 0.88, 0.3);
     keep(across, wide, line, 0.08, 0.92, 0.5);
   }
 

@@ -182,7 +182,7 @@ fn of_a_long_run_the_part_is_shown_that_leads_to_the_mark() {
     assert_eq!(layout.notes().0.as_deref(), Some("3501 earlier records are not shown"));
     let choose = "4499 later records are not shown; --from, --to or --records choose another part";
     assert_eq!(layout.notes().1, [choose]);
-    let stepped = Layout { is_stepped: true, ..laid_out(&picture) };
+    let stepped = Layout { is_stepped: true, is_chosen: false, ..laid_out(&picture) };
     assert_eq!(stepped.notes().0.as_deref(), Some("3501 earlier records are not shown"));
     assert_eq!(stepped.notes().1, ["4499 later records are not shown"], "a page has no command line");
     assert_eq!(layout.flags[0].event, Some(1_499));

@@ -105,6 +105,14 @@ impl Labels {
         }
     }
 
+    /// Words that labels are not to lie on, by their middle.
+    pub(super) fn keep_readable(&mut self, (x, y): (f64, f64), width: f64) {
+        let words = Bar { left: x - width / 2.0, right: x + width / 2.0, y, half: HALF };
+        for cell in self.cells_of(&words) {
+            self.cells.entry(cell).or_default().push(words);
+        }
+    }
+
     /// The middle of a label for an arrow: on it, and as near to its middle as possible. Nowhere if it would cover
     /// other labels wherever it is.
     pub(super) fn on_arrow(&mut self, begin: (f64, f64), end: (f64, f64), width: f64) -> Option<(f64, f64)> {

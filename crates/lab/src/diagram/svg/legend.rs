@@ -30,6 +30,12 @@ impl Drawing<'_> {
             let where_it_is = if self.layout.is_stepped { "the steps say it" } else { ".html shows it step by step" };
             after.push(format!("what {count} would write over other words is left out; {where_it_is}"));
         }
+        if self.unsaid_clocks > 0 {
+            let count = self.unsaid_clocks;
+            let clocks =
+                if count == 1 { "1 reading of a clock is".into() } else { format!("{count} readings of clocks are") };
+            after.push(format!("{clocks} left out, as there is no room"));
+        }
         for note in before.into_iter().chain(after) {
             y += 24.0;
             let _ = writeln!(legend, r#"<text class="legend" x="24" y="{y:.1}">{}.</text>"#, escape(&note));

@@ -117,6 +117,8 @@ struct Drawing<'a> {
     has_under_way: bool,
     /// How many arrows have no label, as there was no room.
     unsaid: usize,
+    /// Clocks that have no room.
+    unsaid_clocks: usize,
     labels: Labels,
     places: Places,
     /// What lies lowest, what lies below, and what lies above.
@@ -163,6 +165,7 @@ impl<'a> Drawing<'a> {
             has_lost: false,
             has_under_way: false,
             unsaid: 0,
+            unsaid_clocks: 0,
             labels: Labels::new(view.down, if view.down { edge - 8.0 } else { EDGE }),
             places: Places::default(),
             lowest: String::new(),
@@ -228,6 +231,8 @@ impl<'a> Drawing<'a> {
             // Two moments can be closer together than what is shown of their times.
             if along - half >= free_from && time != last {
                 let (class, x, y) = if self.view.down { ("time end", x - 6.0, y + 4.0) } else { ("time", x, y - 6.0) };
+                let middle = if self.view.down { x - width(&time) / 2.0 } else { x };
+                self.labels.keep_readable((middle, y - 4.0), width(&time));
                 let _ = writeln!(self.below, r#"<text class="{class}" x="{x:.1}" y="{y:.1}">{time}</text>"#);
                 free_from = along + half + if self.view.down { 0.0 } else { 8.0 };
                 last = time;

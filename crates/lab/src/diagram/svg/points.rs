@@ -52,7 +52,10 @@ impl Drawing<'_> {
             }
             last = Some(event.step);
             let place = self.labels.beside_if_free(self.place(index), BAND, width(reading));
-            let Some((x, y)) = place else { continue };
+            let Some((x, y)) = place else {
+                self.unsaid_clocks += 1;
+                continue;
+            };
             let reading = escape(reading);
             let _ = writeln!(self.above, r#"<text class="clock" x="{x:.1}" y="{:.1}">{reading}</text>"#, y + 4.0);
         }

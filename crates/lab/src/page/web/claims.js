@@ -8,6 +8,7 @@ const VERDICTS = { holds: "holds", conditional: "holds only if …", refuted: "r
 const SEVERAL = { holds: "hold", conditional: "hold only if …", refuted: "refuted", definition: "definitions",
   "not-yet": "not yet judged" };
 const rulings = new Map();
+const said = new Map();
 const views = new Map();
 let judging;
 
@@ -54,23 +55,28 @@ function follow() {
   details.scrollIntoView({ block: "start" });
 }
 
-// Judged once; who asks again gets the same.
+// Judged once; who asks again gets the same. If it is not judged after all, what was said of it before is said again.
 async function judge(details, signal) {
   const id = details.id;
   const place = details.querySelector(".verdict");
-  const before = [...place.childNodes];
   if (!rulings.has(id)) {
+    said.set(id, [...place.childNodes]);
     place.replaceChildren("judging …");
     rulings.set(id, ask("/api/claim", new URLSearchParams({ id }), signal));
   }
+  const asked = rulings.get(id);
   try {
-    const ruling = await rulings.get(id);
+    const ruling = await asked;
     place.replaceChildren(verdictBadge(ruling.verdict, VERDICTS[ruling.verdict]));
     complain(null);
     return ruling;
   } catch (error) {
-    rulings.delete(id);
-    place.replaceChildren(...before);
+    if (rulings.get(id) === asked) {
+      rulings.delete(id);
+      place.replaceChildren(...said.get(id));
+    }
+    // Who stops the judging of all still wants to read what is open.
+    if (error.name === "AbortError" && !signal && details.open) return judge(details);
     if (error.name !== "AbortError") complain(error);
     return null;
   }
