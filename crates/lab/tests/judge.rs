@@ -6,7 +6,7 @@ use std::collections::VecDeque;
 
 use quorate_core::catalog::Property;
 use quorate_core::id::Id;
-use quorate_core::journal::{Entry, Header, Mark, VERSION};
+use quorate_core::journal::{Entry, Header, Mark, Moment, VERSION};
 use quorate_core::mutex::{Central, Mutex, RicartAgrawala};
 use quorate_core::process::{Effect, Effects, Event, Notice, Process, perform};
 use quorate_core::setting::{Group, Options, Recovering, Setting, Timing};
@@ -408,6 +408,18 @@ fn a_life_that_was_stopped_in_an_orderly_way_ends_then() {
     assert_eq!(again, Some(2), "lives are counted as people do");
 }
 
+/// A record: somebody is told that another is dead, when it knows so much.
+fn told(by: u32, of: u32, past: [Moment; 3]) -> String {
+    json!({ "at": 9500, "process": by, "event": "told", "of": of, "alive": false, "past": past }).to_string()
+}
+
+/// A trace with one record more, at its end.
+fn and(text: &str, record: &str) -> String {
+    let is_end = |line: &&str| line.starts_with("{\"end\"");
+    let (end, rest): (Vec<_>, Vec<_>) = text.lines().partition(is_end);
+    rest.into_iter().chain([record]).chain(end).map(|line| format!("{line}\n")).collect()
+}
+
 /// Traces in which node 2 had another life, in which it has heard nothing yet.
 fn again(life: u64, incarnation: u64, is_forgotten: bool) -> Vec<String> {
     let mut files = good::<RicartAgrawala>();
@@ -433,11 +445,8 @@ fn a_life_that_has_forgotten_the_former_ones_follows_them() {
     assert_eq!(unsaid.missing, ["there is no trace of p2 between its lives 1 and 1794000000"]);
     // Of another life in between somebody has heard.
     let mut files = again(life, incarnation, true);
-    let heard = json!({
-        "at": 9500, "process": 1, "event": "told", "of": 3, "alive": false,
-        "past": [[1, 999], [1_793_000_000_u64 * (1 << 29) + 1, 4], [1, 1]],
-    });
-    files[0] = edit(&files[0], |line| line.get("end").is_none()) + &format!("{heard}\n");
+    let between = Moment(1_793_000_000 * (1 << 29) + 1, 4);
+    files[0] = and(&files[0], &told(1, 3, [Moment(1, 999), between, Moment(1, 900)]));
     assert_eq!(judged(&files).missing, ["there is no trace of p2 between its lives 1 and 1794000000"]);
 }
 
@@ -478,10 +487,7 @@ fn who_wrote_no_end_and_is_taken_for_dead_has_crashed_then() {
         *file = edit(file, |line| line.get("end").is_none());
     }
     assert_eq!(crashes(&files), [0; 0], "nobody has said so");
-    let told = json!({
-        "at": 9500, "process": 1, "event": "told", "of": 2, "alive": false, "past": [[1, 999], [1, 1], [1, 1]],
-    });
-    files[0] += &format!("{told}\n");
+    files[0] += &(told(1, 2, [Moment(1, 999), Moment(1, 900), Moment(1, 900)]) + "\n");
     assert_eq!(crashes(&files), [2]);
     // One that stopped in an orderly way has not.
     files[1] += &format!("{}\n", serde_json::to_string(&Mark::End { at: 9000 }).unwrap());
@@ -492,12 +498,9 @@ fn who_wrote_no_end_and_is_taken_for_dead_has_crashed_then() {
 /// takes no part.
 #[test]
 fn what_was_broken_before_a_mistake_is_not_excused_by_it() {
-    let told = |by: u32, of: u32, past: Value| {
-        json!({ "at": 9500, "process": by, "event": "told", "of": of, "alive": false, "past": past }).to_string() + "\n"
-    };
     let mut files = good::<RicartAgrawala>();
     for file in &mut files {
-        *file = edit(file, |line| line.get("end").is_none()).replace("\"guard\":false", "\"guard\":true");
+        *file = file.replace("\"guard\":false", "\"guard\":true");
     }
     let broken = |files: &[String]| {
         let mut files = files.to_vec();
@@ -509,13 +512,13 @@ fn what_was_broken_before_a_mistake_is_not_excused_by_it() {
         judged(&files)
     };
     assert_eq!(broken(&files).severity(), Severity::Safety);
-    files[0] += &told(1, 2, json!([[1, 999], [1, 1], [1, 1]]));
-    files[1] += &told(2, 3, json!([[1, 999], [1, 999], [1, 1]]));
+    files[0] = and(&files[0], &told(1, 2, [Moment(1, 999), Moment(1, 900), Moment(1, 900)]));
+    files[1] = and(&files[1], &told(2, 3, [Moment(1, 999), Moment(1, 999), Moment(1, 900)]));
     let judgement = broken(&files);
     assert_eq!(judgement.mistaken.map(|mistake| mistake.of), Some(Id::new(2)));
     assert_eq!(judgement.severity(), Severity::Safety, "it was broken long before: {:?}", judgement.findings());
     // Node 2, too, has given up one; with the other it would have given up a majority, and would not have gone on.
-    files[0] += &told(1, 3, json!([[1, 1000], [1, 1], [1, 1]]));
+    files[0] = and(&files[0], &told(1, 3, [Moment(1, 1000), Moment(1, 900), Moment(1, 900)]));
     assert_eq!(judged(&files).mistaken, None, "it has stood still itself");
 }
 
@@ -523,17 +526,9 @@ fn what_was_broken_before_a_mistake_is_not_excused_by_it() {
 fn who_is_taken_for_dead_in_a_second_life_and_lives_is_found() {
     let life = (1 << 29) + 1;
     let mut files = again(life, 2, false);
-    let told = json!({
-        "at": 9500, "process": 1, "event": "told", "of": 2, "alive": false,
-        "past": [[1, 999], [life, 1], [1, 1]],
-    });
-    files[0] = edit(&files[0], |line| line.get("end").is_none()) + &format!("{told}\n");
+    files[0] = and(&files[0], &told(1, 2, [Moment(1, 999), Moment(life, 1), Moment(1, 900)]));
     assert_eq!(judged(&files).mistaken, None, "it may have been dead by then");
-    let lives = json!({
-        "at": 9900, "process": 2, "event": "told", "of": 3, "alive": false,
-        "past": [[1, 999], [life, 2], [1, 1]],
-    });
-    files[1] += &format!("{lives}\n");
+    files[1] += &(told(2, 3, [Moment(1, 999), Moment(life, 2), Moment(1, 900)]) + "\n");
     let mistake = judged(&files).mistaken.expect("it lived");
     assert_eq!((mistake.by, mistake.of), (Id::new(1), Id::new(2)));
 }

@@ -41,6 +41,7 @@ mod frame;
 pub mod hostile;
 mod incoming;
 mod inlet;
+mod joining;
 mod link;
 mod listen;
 mod node;

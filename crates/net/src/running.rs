@@ -218,8 +218,8 @@ impl<M: Mutex> Running<M> {
         if let Err(error) = &settled {
             // What was promised cannot be kept: better to be taken for dead.
             error!(node = self.me.number(), "stops, as nothing can be saved: {error}");
-            let trouble = "the node has left its group, as it could not save what it had to remember: make room or mend \
-                           the disk, and start it again";
+            let trouble = "the node has left its group, as it could not save what it had to remember: make room or \
+                           mend the disk, and start it again";
             self.trouble.get_or_init(|| trouble.into());
         }
         settled.is_ok()
@@ -228,7 +228,7 @@ impl<M: Mutex> Running<M> {
     /// A member has heard of a later life of this node, whose promises it does not know. Whoever has not heard of that
     /// life would wait for this one, or let it in: so it does not go on.
     fn be_disowned(&mut self, by: Id, why: &str) {
-        let trouble = format!("the node has left its group, as node {by} knows it better: {why}");
+        let trouble = format!("the node has left its group, as node {} knows it better: {why}", by.number());
         error!(node = self.me.number(), "{trouble}");
         self.trouble.get_or_init(|| trouble.into());
     }

@@ -323,7 +323,7 @@ mod tests {
     use super::*;
     use crate::mutex::{Central, Input, Lamport, Mutex};
     use crate::process::{Effect, EffectOf, effects_of};
-    use crate::setting::{test_gathering, test_recovering};
+    use crate::setting::test_gathering;
     use crate::stack::{Limits, Surviving, incarnation_of};
     use alloc::collections::VecDeque;
     use alloc::vec;
@@ -505,7 +505,7 @@ mod tests {
     #[test]
     fn lives_within_one_are_known_to_be() {
         for incarnation in [1, 2, 3, 1_794_000_000] {
-            let setting = test_recovering(&Lamport::ENTRY, 2, 3, true);
+            let setting = test_gathering(&Lamport::ENTRY, 2, 3);
             let mut node = Surviving::<Lamport>::within(Limits::default(), &setting, true);
             effects_of(2, &mut node, Event::Start { incarnation, saved: None });
             let life = node.past().map_or(1, |past| past.of(Id::new(2)).0);
