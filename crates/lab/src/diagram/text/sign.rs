@@ -23,7 +23,7 @@ impl Sign {
                 return Some(format!("{} {}", stroke(*phase), phase.meaning()));
             }
             Sign::Tag => "[1] sent above, arrives below",
-            Sign::Dots => "… sent or arrives outside this picture",
+            Sign::Dots => "… the other end is not in this picture",
             Sign::Cross => "✗ lost",
             Sign::Application => "┄ application's message",
             Sign::Clock(words) => words,

@@ -75,7 +75,7 @@ fn what_is_lost_or_doubled_or_has_no_other_end_looks_so() {
             "  6  │ …──────word─────▶│",
             "",
             "     [1] sent above, arrives below",
-            "     … sent or arrives outside this picture",
+            "     … the other end is not in this picture",
             "     ✗ lost",
         ]
     );
