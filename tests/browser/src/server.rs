@@ -170,10 +170,16 @@ pub fn draw(directory: &Directory, arguments: &[&str]) -> String {
     format!("file://{}", file.display())
 }
 
-/// Ports that are free: nobody has them, at least not now.
+/// Addresses on loopback that nobody listens on, of ports that the system gives to nobody by itself: a client of another
+/// test could have one of those by the time that a node wants it.
 pub fn addresses() -> [String; 3] {
-    let listeners = [(); 3].map(|()| std::net::TcpListener::bind("127.0.0.1:0").unwrap());
-    listeners.each_ref().map(|listener| listener.local_addr().unwrap().to_string())
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+    let mut free = std::iter::repeat_with(|| {
+        let port = 10_000 + (std::process::id() * 101 + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
+        format!("127.0.0.1:{port}")
+    })
+    .filter(|address| std::net::TcpListener::bind(address).is_ok());
+    [(); 3].map(|()| free.next().expect("it goes on for ever"))
 }
 
 /// A single request over HTTP, with more headers, each with its end of line.
