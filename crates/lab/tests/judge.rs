@@ -467,7 +467,14 @@ fn the_same_life_twice_is_refused_by_where_it_is() {
     let mut files = good::<RicartAgrawala>();
     files[1] = files[1].repeat(2);
     let why = refused(&files);
-    assert!(why.contains("life 1 of p2 is in it twice: its directory was emptied"), "{why}");
+    assert!(
+        why.contains("life 1 of p2 is in it twice: its directory was emptied in between; judge the parts apart"),
+        "{why}"
+    );
+    // One that was refused has done nothing, and is nowhere in the way.
+    let refused_once = format!("{}\n{{\"end\":{{\"at\":9}}}}\n", header("ricart-agrawala", Id::new(2), 1));
+    files[1] = good::<RicartAgrawala>()[1].clone() + &refused_once;
+    assert_eq!(judged(&files).severity(), Severity::Fine);
     let files = [&files[..1], &files[..1]].concat();
     let why = refused(&files);
     assert!(why.contains("life 1 of p1 is in 1.trace as well: give each once"), "{why}");

@@ -36,19 +36,34 @@ pub(crate) struct Hello {
     pub(crate) terms: String,
     pub(crate) from: u32,
     pub(crate) to: u32,
-    /// In which life the sender is; and a number that no other process has, nor had.
+    pub(crate) identity: Identity,
+}
+
+/// Which process speaks for a member.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Identity {
+    /// In which life it is.
     pub(crate) incarnation: u64,
+    /// A number that no other process has, nor had.
     pub(crate) instance: u128,
+    /// The number of its directory.
+    pub(crate) directory: Directory,
+}
+
+/// Which directory a node has: what it has promised is there, or nowhere.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Directory {
+    /// A number that no other directory has.
+    pub(crate) number: u128,
+    /// Whether it was begun by somebody who knew that the one before it is lost.
+    pub(crate) is_in_place_of_another: bool,
 }
 
 /// Whether the other may speak; if not, why not.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Verdict {
     /// It may; and who it is that says so.
-    Welcome {
-        incarnation: u64,
-        instance: u128,
-    },
+    Welcome(Identity),
     Refused(Refusal),
 }
 

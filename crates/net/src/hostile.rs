@@ -15,7 +15,7 @@ use quorate_core::stack::{Limits, Name, Request, Surviving};
 use serde::Serialize;
 use serde::de::DeserializeOwned;
 
-use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, Verdict};
+use crate::frame::{self, Directory, Frame, Hello, Identity, LONGEST_FRAME, LONGEST_HELLO, Verdict};
 use crate::incoming::Incoming;
 use crate::running::MessageOf;
 
@@ -45,12 +45,15 @@ pub fn seeds() -> Vec<Vec<u8>> {
         terms: "central among 3".into(),
         from: 1,
         to: 2,
-        incarnation: 1,
-        instance: u128::MAX / 3,
+        identity: Identity {
+            incarnation: 1,
+            instance: u128::MAX / 3,
+            directory: Directory { number: u128::MAX / 5, is_in_place_of_another: true },
+        },
     };
     let mut seeds = vec![
         seed(0, &hello),
-        seed(1, &Verdict::Welcome { incarnation: 2, instance: 7 }),
+        seed(1, &Verdict::Welcome(hello.identity)),
         seed(1, &Verdict::Refused("it is late".into())),
     ];
     for (number, entry) in (2..).zip(algorithms()) {

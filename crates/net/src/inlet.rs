@@ -223,6 +223,7 @@ mod tests {
     use tokio::net::{TcpListener, TcpStream};
 
     use crate::bell::Bells;
+    use crate::frame::{Directory, Identity};
     use crate::speakers::Speakers;
     use crate::way::Stream;
 
@@ -245,7 +246,9 @@ mod tests {
         let mut other = TcpStream::connect(listener.local_addr().unwrap()).await.unwrap();
         let (reading, writing) = listener.accept().await.unwrap().0.halves();
         let (me, from) = (Id::new(1), Id::new(2));
-        let (speaking, _) = Speakers::new(std::time::Duration::MAX).admit(from, 1, 7, Instant::now()).unwrap();
+        let directory = Directory { number: 7, is_in_place_of_another: false };
+        let identity = Identity { incarnation: 1, instance: 7, directory };
+        let (speaking, _) = Speakers::new(std::time::Duration::MAX).admit(from, identity, Instant::now()).unwrap();
         let (way, outbox) = (Arc::new(Way::over(&writing)), Arc::new(Outbox::new(me, from)));
         let incoming = Incoming::new(frame::LONGEST_FRAME, &[]);
         let inlet = Inlet::new(from, Opened::There, speaking, reading, incoming, Arc::clone(&way), outbox);

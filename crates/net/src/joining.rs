@@ -19,7 +19,7 @@ use tokio::task::JoinSet;
 use crate::config::{Checked, Config, ConfigError};
 use crate::desk::{Desk, MOST_NAMES};
 use crate::driver::Driver;
-use crate::frame::Hello;
+use crate::frame::{Hello, Identity};
 use crate::link::Link;
 use crate::listen::Listener;
 use crate::node::{Command, JoinError, Trouble};
@@ -71,8 +71,11 @@ impl Visitor for Joining<'_> {
             terms: terms.clone(),
             from: me.number(),
             to: me.number(),
-            incarnation: store.life(),
-            instance: u128::from_ne_bytes(instance),
+            identity: Identity {
+                incarnation: store.life(),
+                instance: u128::from_ne_bytes(instance),
+                directory: store.identity(),
+            },
         };
         let (connecting, connected) = mpsc::channel(CONNECTING);
         let (commands, commanded) = mpsc::unbounded_channel();

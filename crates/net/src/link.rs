@@ -100,8 +100,8 @@ impl Link {
         begun.and(said).map_err(broken)?;
         let answer = framed.next().await.ok_or("it hung up")?.map_err(broken)?;
         let speaking = match frame::decode(&answer) {
-            Some(Verdict::Welcome { incarnation, instance }) => {
-                match self.speakers.admit(self.to, incarnation, instance, Instant::now()) {
+            Some(Verdict::Welcome(identity)) => {
+                match self.speakers.admit(self.to, identity, Instant::now()) {
                     Ok((speaking, _)) => speaking,
                     Err(refusal) => {
                         // It has to know, too; if it does not hear it, it hears it the next time.

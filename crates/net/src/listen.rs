@@ -174,7 +174,7 @@ impl Listener {
             None => Err("it says nothing that makes sense".into()),
         };
         let verdict = match &judged {
-            Ok(_) => Verdict::Welcome { incarnation: self.hello.incarnation, instance: self.hello.instance },
+            Ok(_) => Verdict::Welcome(self.hello.identity),
             Err(refusal) => Verdict::Refused(refusal.clone()),
         };
         let answered = framed.send(frame::encode(&verdict)).await.map_err(broken);
@@ -212,7 +212,7 @@ impl Listener {
         if !has_shown {
             return Err(format!("it says that it is node {}, and its certificate does not", id.number()).into());
         }
-        let (speaking, is_new) = self.speakers.admit(id, hello.incarnation, hello.instance, Instant::now())?;
+        let (speaking, is_new) = self.speakers.admit(id, hello.identity, Instant::now())?;
         if is_new {
             outbox.see();
         }

@@ -228,9 +228,12 @@ impl<M: Mutex> Running<M> {
     /// A member has heard of a later life of this node, whose promises it does not know. Whoever has not heard of that
     /// life would wait for this one, or let it in: so it does not go on.
     fn be_disowned(&mut self, by: Id, why: &str) {
-        let trouble = format!("the node has left its group, as node {} knows it better: {why}", by.number());
-        error!(node = self.me.number(), "{trouble}");
-        self.trouble.get_or_init(|| trouble.into());
+        // Others may say the same, and once is enough.
+        self.trouble.get_or_init(|| {
+            let trouble = format!("the node has left its group, as node {} knows it better: {why}", by.number());
+            error!(node = self.me.number(), "{trouble}");
+            trouble.into()
+        });
     }
 
     /// Carries out what is wanted, until nothing more is.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use quorate_core::id::Id;
 use tokio::time::Instant;
 
-use crate::frame::Refusal;
+use crate::frame::{Identity, Refusal};
 
 /// Who was heard last for each member.
 pub(crate) struct Speakers {
@@ -20,8 +20,7 @@ pub(crate) struct Speakers {
 /// A process that speaks for a member.
 #[derive(Debug)]
 struct Speaker {
-    instance: u128,
-    incarnation: u64,
+    identity: Identity,
     since: Instant,
     /// When it was heard last, in milliseconds since then.
     heard: AtomicU64,
@@ -40,18 +39,13 @@ impl Speakers {
     }
 
     /// Lets a process speak for a member, on one more connection, and says whether it is new. It is refused while
-    /// another one does; and if its life is not later than one that was heard of: its directory is not the one that
-    /// it had, and what is said to the one would be heard by the other.
-    pub(crate) fn admit(
-        &self,
-        id: Id,
-        incarnation: u64,
-        instance: u128,
-        now: Instant,
-    ) -> Result<(Speaking, bool), Refusal> {
+    /// another one does; and if its directory is not the one that it had, unless somebody knew that when it was begun:
+    /// it is another one, or its life is not later than one that was heard of. What is said to the one would be heard
+    /// by the other, and what the one has promised the other does not know.
+    pub(crate) fn admit(&self, id: Id, identity: Identity, now: Instant) -> Result<(Speaking, bool), Refusal> {
         let mut last = self.last.lock().unwrap_or_else(PoisonError::into_inner);
         match last.get(&id) {
-            Some(speaker) if speaker.instance == instance => {
+            Some(speaker) if speaker.identity.instance == identity.instance => {
                 speaker.hear(now);
                 return Ok((Speaking::begin(speaker), false));
             }
@@ -59,11 +53,11 @@ impl Speakers {
                 let id = id.number();
                 return Err(format!("another process speaks for node {id}: every node has a number of its own").into());
             }
-            Some(speaker) => speaker.precedes(id, incarnation)?,
+            Some(speaker) => speaker.precedes(id, identity)?,
             None => {}
         }
         let (since, heard, connections) = (now, AtomicU64::new(0), AtomicUsize::new(0));
-        let speaker = Arc::new(Speaker { instance, incarnation, since, heard, connections });
+        let speaker = Arc::new(Speaker { identity, since, heard, connections });
         let speaking = Speaking::begin(&speaker);
         last.insert(id, speaker);
         Ok((speaking, true))
@@ -71,15 +65,20 @@ impl Speakers {
 }
 
 impl Speaker {
-    fn precedes(&self, id: Id, incarnation: u64) -> Result<(), Refusal> {
-        if incarnation > self.incarnation {
+    fn precedes(&self, id: Id, Identity { incarnation, directory, .. }: Identity) -> Result<(), Refusal> {
+        let is_known = directory.number == self.identity.directory.number || directory.is_in_place_of_another;
+        if is_known && incarnation > self.identity.incarnation {
             return Ok(());
         }
-        let id = id.number();
+        let (id, heard) = (id.number(), self.identity.incarnation);
+        let why = if is_known {
+            format!("node {id} says that this is its life {incarnation}, and its life {heard} was heard of here")
+        } else {
+            format!("node {id} says that it is somewhere else than in its life {heard}, which was heard of here")
+        };
         Err(Refusal::Forgetful(format!(
-            "node {id} says that this is its life {incarnation}, and its life {} was heard of here: its directory is \
-             not the one that it had; if that is lost, start it with --forgotten (`Config::forgotten`)",
-            self.incarnation
+            "{why}: its directory is not the one that it had; if that is lost, start it with --forgotten \
+             (`Config::forgotten`)"
         )))
     }
 
@@ -122,13 +121,17 @@ impl Drop for Speaking {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::frame::Directory;
 
     const SILENCE: Duration = Duration::from_secs(3);
 
     #[test]
     fn one_process_at_a_time_speaks_for_a_member_and_each_in_a_later_life() {
         let (speakers, id, begin) = (Speakers::new(SILENCE), Id::new(2), Instant::now());
-        let admitted = |life, instance, after| speakers.admit(id, life, instance, begin + after);
+        let directory = Directory { number: 1, is_in_place_of_another: false };
+        let admitted = |incarnation, instance, after| {
+            speakers.admit(id, Identity { incarnation, instance, directory }, begin + after)
+        };
         let refused = |life, instance, after| admitted(life, instance, after).unwrap_err().why().to_string();
         let (opened, is_new) = admitted(3, 7, Duration::ZERO).unwrap();
         assert!(is_new);
@@ -151,5 +154,28 @@ mod tests {
         drop(next);
         let why = refused(6, 8, SILENCE * 3 / 2);
         assert!(why.starts_with("another process"), "the end of the one is not that of the other: {why}");
+    }
+
+    /// However often it is started without its directory, and whatever life that is by then.
+    #[test]
+    fn another_directory_is_refused_unless_the_first_is_known_to_be_lost() {
+        let (speakers, id, now) = (Speakers::new(SILENCE), Id::new(2), Instant::now());
+        let admit = |incarnation, number, is_in_place_of_another| {
+            let directory = Directory { number, is_in_place_of_another };
+            speakers.admit(
+                id,
+                Identity { incarnation, instance: u128::from(incarnation) << 8 | number, directory },
+                now,
+            )
+        };
+        drop(admit(3, 1, false).unwrap());
+        for life in 1..9 {
+            assert!(matches!(admit(life, 2, false), Err(Refusal::Forgetful(_))), "life {life}");
+        }
+        drop(admit(4, 1, false).unwrap());
+        drop(admit(1000, 2, true).unwrap());
+        drop(admit(1001, 2, true).unwrap());
+        assert!(matches!(admit(1001, 3, true), Err(Refusal::Forgetful(_))), "a clock that goes backwards");
+        assert!(matches!(admit(1002, 1, false), Err(Refusal::Forgetful(_))), "what was lost was found too late");
     }
 }

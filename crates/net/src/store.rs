@@ -14,6 +14,8 @@ use quorate_core::process::{Stable, keep};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::frame::Directory;
+
 /// A file is written anew when it is so long, and four times as long as it was when it was new.
 const LONG: u64 = 1 << 20;
 /// A record begins with its length and the checksums of that and of its content.
@@ -70,12 +72,14 @@ enum Record<S> {
     Owner(String),
     Life(u64),
     Saved(S),
+    Directory(Directory),
 }
 
 /// What a process keeps.
 pub(crate) struct Store<S> {
     directory: PathBuf,
     owner: String,
+    identity: Directory,
     life: u64,
     file: File,
     kept: Option<S>,
@@ -87,7 +91,8 @@ pub(crate) struct Store<S> {
 }
 
 impl<S: Stable> Store<S> {
-    /// Begins another life in this directory, which is made if there is none. It is a later one than `after`.
+    /// Begins another life in this directory, which is made if there is none. It is a later one than `after`, if the
+    /// directory takes the place of another.
     pub(crate) fn open(directory: &Path, owner: &str, after: u64) -> Result<Store<S>, StoreError> {
         let path = directory.join(FILE);
         let system = |error| StoreError::System { path: path.clone(), error };
@@ -104,7 +109,7 @@ impl<S: Stable> Store<S> {
         }
         let before = match fs::read(&path) {
             Ok(bytes) => read::<S>(&bytes).map_err(|at| StoreError::Damaged { path: path.clone(), at })?,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Before { owner: None, life: 0, kept: None },
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Before::default(),
             Err(error) => return Err(system(error)),
         };
         if let Some(theirs) = before.owner
@@ -113,10 +118,19 @@ impl<S: Stable> Store<S> {
             return Err(StoreError::NotOurs { path, theirs, ours: owner.into() });
         }
         let life = before.life.max(after) + 1;
-        let (file, length) = write(directory, owner, life, before.kept.as_ref()).map_err(system)?;
+        let identity = match before.directory {
+            Some(identity) if after == 0 => identity,
+            _ => {
+                let mut number = [0; 16];
+                getrandom::fill(&mut number).map_err(|error| system(io::Error::other(error)))?;
+                Directory { number: u128::from_ne_bytes(number), is_in_place_of_another: after > 0 }
+            }
+        };
+        let (file, length) = write(directory, owner, identity, life, before.kept.as_ref()).map_err(system)?;
         Ok(Store {
             directory: directory.into(),
             owner: owner.into(),
+            identity,
             life,
             file,
             kept: before.kept,
@@ -130,6 +144,11 @@ impl<S: Stable> Store<S> {
     /// Which life this is: 1 at first.
     pub(crate) fn life(&self) -> u64 {
         self.life
+    }
+
+    /// Which directory it is.
+    pub(crate) fn identity(&self) -> Directory {
+        self.identity
     }
 
     /// What former lives have saved.
@@ -163,7 +182,7 @@ impl<S: Stable> Store<S> {
         self.file.sync_data()?;
         self.length += bytes.len() as u64;
         if self.length > LONG && self.length > 4 * self.length_when_new {
-            let (file, length) = write(&self.directory, &self.owner, self.life, self.kept.as_ref())?;
+            let (file, length) = write(&self.directory, &self.owner, self.identity, self.life, self.kept.as_ref())?;
             (self.file, self.length, self.length_when_new) = (file, length, length);
         }
         Ok(())
@@ -172,13 +191,20 @@ impl<S: Stable> Store<S> {
 
 struct Before<S> {
     owner: Option<String>,
+    directory: Option<Directory>,
     life: u64,
     kept: Option<S>,
 }
 
+impl<S> Default for Before<S> {
+    fn default() -> Before<S> {
+        Before { owner: None, directory: None, life: 0, kept: None }
+    }
+}
+
 /// What is in a file; or where it is damaged. What is not whole at its end has never counted.
 fn read<S: Stable>(bytes: &[u8]) -> Result<Before<S>, usize> {
-    let mut before = Before { owner: None, life: 0, kept: None };
+    let mut before = Before::default();
     let mut at = 0;
     // A file that grew before its content was written ends with zeros.
     while !bytes[at..].iter().all(|&byte| byte == 0) {
@@ -203,6 +229,7 @@ fn read<S: Stable>(bytes: &[u8]) -> Result<Before<S>, usize> {
             Record::Owner(owner) => before.owner = Some(owner),
             Record::Life(life) => before.life = life,
             Record::Saved(saved) => keep(&mut before.kept, saved),
+            Record::Directory(directory) => before.directory = Some(directory),
         }
         at += HEAD + content.len();
     }
@@ -221,9 +248,16 @@ fn append<S: Serialize>(buffer: &mut Vec<u8>, record: &Record<S>) -> io::Result<
 }
 
 /// Writes the file anew, beside the one that is there, and lets it take its place.
-fn write<S: Stable>(directory: &Path, owner: &str, life: u64, kept: Option<&S>) -> io::Result<(File, u64)> {
+fn write<S: Stable>(
+    directory: &Path,
+    owner: &str,
+    identity: Directory,
+    life: u64,
+    kept: Option<&S>,
+) -> io::Result<(File, u64)> {
     let mut bytes = Vec::new();
     append::<S>(&mut bytes, &Record::Owner(owner.into()))?;
+    append::<S>(&mut bytes, &Record::Directory(identity))?;
     append::<S>(&mut bytes, &Record::Life(life))?;
     if let Some(kept) = kept {
         append(&mut bytes, &Record::Saved(kept))?;
@@ -278,6 +312,20 @@ mod tests {
         drop(first);
         let second = Numbers::open(&scratch.0, "node 1", 0).unwrap();
         assert_eq!((second.life(), second.kept()), (2, Some(number(8))));
+    }
+
+    #[test]
+    fn a_directory_is_the_same_in_every_life_unless_it_takes_the_place_of_another() {
+        let scratch = Scratch::new("identity");
+        let open = |after| Numbers::open(&scratch.0, "node 1", after).unwrap().identity();
+        let first = open(0);
+        assert!(!first.is_in_place_of_another);
+        assert_eq!(open(0), first);
+        let second = open(7);
+        assert!(second.is_in_place_of_another && second.number != first.number);
+        assert_eq!(open(0), second);
+        fs::remove_dir_all(&scratch.0).unwrap();
+        assert_ne!(open(0).number, second.number);
     }
 
     #[test]

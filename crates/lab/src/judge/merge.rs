@@ -90,7 +90,9 @@ fn counted(what: &What, moment: Moment) -> Moment {
 /// Puts lives together. `patience` is how long after the last word of a node that wrote no end another one's word shows
 /// that it is dead, if nobody has said so.
 pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> {
-    lives.sort_by_key(|life| (life.header.process, life.header.incarnation));
+    lives.sort_by_key(|life| (life.header.process, life.header.incarnation, life.entries.is_empty()));
+    // Who was started without its directory, and was refused, has done nothing.
+    lives.dedup_by(|b, a| is_same_life(a, b) && b.entries.is_empty());
     check_together(&lives)?;
     let corrections = clocks::set_right(&mut lives);
     let mut sources: BTreeMap<Id, Source> = BTreeMap::new();
@@ -165,6 +167,10 @@ fn end_of(life: &Life) -> u64 {
     life.header.started.saturating_add(life.ended.unwrap_or(0).max(last))
 }
 
+fn is_same_life(a: &Life, b: &Life) -> bool {
+    (a.header.process, a.header.incarnation) == (b.header.process, b.header.incarnation)
+}
+
 /// All lives have to be of one group, each once.
 fn check_together(lives: &[Life]) -> Result<(), TraceError> {
     let error = |life: &Life, why| Err(TraceError { file: life.file.clone(), line: 1, why });
@@ -177,10 +183,10 @@ fn check_together(lives: &[Life]) -> Result<(), TraceError> {
         if terms(&a.header) != terms(&b.header) {
             return error(b, format!("it is of {}, and {} of {}", terms(&b.header), a.file, terms(&a.header)));
         }
-        if (a.header.process, a.header.incarnation) == (b.header.process, b.header.incarnation) {
+        if is_same_life(a, b) {
             let life = format!("life {} of {}", b.header.incarnation, b.header.process);
             let why = if a.file == b.file {
-                format!("{life} is in it twice: its directory was emptied in between; remove the older part")
+                format!("{life} is in it twice: its directory was emptied in between; judge the parts apart")
             } else {
                 format!("{life} is in {} as well: give each once", a.file)
             };

@@ -348,8 +348,10 @@ impl Judgement {
         let is_alone = self.bill.contended == 0;
         let messages = if is_alone { Measure::Messages } else { Measure::MessagesContended };
         let milliseconds = |mean: Option<f64>| mean.map(|micros| micros / 1000.0);
+        // What it costs to come back is not what a turn costs.
+        let is_first = self.lives.iter().all(|life| life.header.incarnation == 1) && !self.has_suspicions;
         let measured = [
-            (messages, self.bill.per_entry(), true),
+            (messages, self.bill.per_entry(), is_first),
             (Measure::ClientDelay, milliseconds(self.bill.client_delay.mean()), false),
             (Measure::SyncDelay, milliseconds(self.bill.sync_delay.mean()), false),
         ];

@@ -4,12 +4,15 @@ use crate::authority::Authority;
 use crate::link::Link;
 
 use super::*;
+use crate::frame::{Directory, Identity};
 
 const LONG: Duration = Duration::from_secs(60);
 
 fn hello(from: u32, to: u32) -> Hello {
     let (cluster, terms) = ("quorate".into(), "central among 3".into());
-    Hello { cluster, terms, from, to, incarnation: 1, instance: u128::from(from) }
+    let directory = Directory { number: u128::from(from), is_in_place_of_another: false };
+    let identity = Identity { incarnation: 1, instance: u128::from(from), directory };
+    Hello { cluster, terms, from, to, identity }
 }
 
 fn outboxes(me: u32) -> BTreeMap<Id, Arc<Outbox>> {

@@ -137,12 +137,15 @@ async fn who_has_forgotten_what_it_promised_leaves_also_if_others_tell_it() {
     drop(soon("they find each other", nodes[1].lock("printer")).await.unwrap());
     nodes[1].stop().await;
     let without_its_directory = in_place_of_the_second(&group).await;
-    let why = "it refuses to talk: node 2 says that this is its life 1, and its life 1 was heard of here";
+    let why = "it refuses to talk: node 2 says that it is somewhere else than in its life 1, which was heard of here";
     soon("it leaves", async { while without_its_directory.leadership().changed().await.is_ok() {} }).await;
     let trouble = without_its_directory.trouble().expect("it says why");
     assert!(trouble.starts_with("the node has left its group, as node ") && trouble.contains(why), "{trouble}");
     assert!(!log::lines(&["node=2 ", "the node has left its group", why]).is_empty());
-    assert!(!log::lines(&["node=1 peer=2 ", "cannot connect: node 2 says that this is its life 1"]).is_empty());
+    assert!(
+        !log::lines(&["node=1 peer=2 ", "cannot connect: node 2 says that it is somewhere else than in its life 1"])
+            .is_empty()
+    );
 }
 
 /// Without a certificate, or any word: whoever reaches the ports of the members opens connections all the time.

@@ -149,7 +149,6 @@ async fn follow(node: Node, inner: Weak<Inner>) {
     if let Some(inner) = inner.upgrade().filter(|inner| !inner.table.is_closed()) {
         let trouble = inner.table.node().trouble();
         let trouble = trouble.map_or_else(|| "the node has stopped by itself".into(), |trouble| trouble.to_string());
-        tracing::error!("{trouble}");
         inner.trouble.send_replace(Some(trouble));
     }
 }

@@ -47,7 +47,7 @@ pub(crate) struct Serve {
     data: Option<PathBuf>,
 
     /// The number of this node within its cluster [default: 1]
-    #[arg(long, alias = "id", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, visible_alias = "id", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     node: Option<u64>,
 
     /// A member of the cluster that begins now, or takes turns, this node included; repeat for each
