@@ -1,9 +1,13 @@
 //! `quorate judge`, on traces that three real nodes have written (the example `turns` of `quorate-net`, with
 //! ricart-agrawala), on the same with something wrong in them, and on those of three nodes that are tried here.
 
-use std::net::TcpListener;
+#[path = "../../../tests/ports.rs"]
+mod ports;
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+
+use ports::free_addresses;
 
 fn traces() -> [PathBuf; 3] {
     [1, 2, 3].map(|id| Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/traces/{id}.trace")))
@@ -84,15 +88,12 @@ fn what_is_no_trace_is_named_by_file_and_line() {
     assert_eq!(text(&judge(&[], &[])).0, 2);
 }
 
-/// Ports that three nodes, and their clients, can have: the first digits of those that end in 1 to 3.
-fn free_ports() -> [String; 2] {
-    let begin = 1500 + std::process::id() % 1000;
-    let are_free = |first: &u32| {
-        let listening: Vec<_> = (1..=3).map(|id| TcpListener::bind(format!("127.0.0.1:{first}{id}"))).collect();
-        listening.iter().all(Result::is_ok)
-    };
-    let mut free = (begin..3000).filter(are_free).map(|first| first.to_string());
-    [free.next().unwrap(), free.next().unwrap()]
+/// Addresses that three nodes, and their clients, can have: the beginnings of those that end in 1 to 3.
+fn free_beginnings() -> [String; 2] {
+    let free = free_addresses(40);
+    let are_free = |begin: &&str| (1..=3).all(|id| free.contains(&format!("{begin}{id}")));
+    let mut beginnings = free.iter().filter_map(|address| address.strip_suffix('1')).filter(are_free).map(String::from);
+    [beginnings.next().unwrap(), beginnings.next().unwrap()]
 }
 
 #[test]
@@ -100,9 +101,9 @@ fn three_nodes_are_tried_as_the_documentation_says() {
     let page = include_str!("../../../docs/network.md");
     let (_, section) = page.split_once("## Three nodes, to try").unwrap();
     let script = section.split("```").nth(1).unwrap().strip_prefix("sh").unwrap();
-    let [clients, members] = free_ports();
-    let script = script.replace("127.0.0.1:742", &format!("127.0.0.1:{clients}"));
-    let script = script.replace("127.0.0.1:743", &format!("127.0.0.1:{members}"));
+    let [clients, members] = free_beginnings();
+    let script = script.replace("127.0.0.1:742", &clients);
+    let script = script.replace("127.0.0.1:743", &members);
     // The nodes end with it, also if something goes wrong.
     let script = format!("trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{script}");
     let folder = std::env::temp_dir().join(format!("quorate-tried-{}", std::process::id()));

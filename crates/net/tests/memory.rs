@@ -1,8 +1,11 @@
 //! What names cost that were used once: 100,000 of them have to fit in 1 GB, with every algorithm.
 
-use std::net::TcpListener;
+#[path = "../../../tests/ports.rs"]
+mod ports;
+
 use std::time::Duration;
 
+use ports::free_addresses;
 use quorate_core::catalog::{ENTRIES, Family};
 use quorate_net::{Config, Node};
 use tokio::task::JoinSet;
@@ -54,9 +57,7 @@ async fn with_every_algorithm_a_hundred_thousand_names_fit_in_a_gigabyte() {
     // What is given back to the system by one would be counted for the next: so nothing is.
     let mut groups = Vec::new();
     for entry in ENTRIES.iter().filter(|entry| entry.family == Family::Mutex && entry.recovery.is_some()) {
-        let free: Vec<_> = (0..NODES).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let members: Vec<_> = free.iter().map(|socket| socket.local_addr().unwrap().to_string()).collect();
-        drop(free);
+        let members = free_addresses(NODES);
         let mut nodes = Vec::new();
         for id in 1..=NODES as u32 {
             let config = Config::new(id, members.clone()).algorithm(entry.name);

@@ -1,8 +1,10 @@
 //! Engines that take turns, three in one process, and the services on them: what clients of etcd are told, and what
 //! becomes of turns that nobody wants any more.
 
+#[path = "../../../tests/ports.rs"]
+mod ports;
+
 use std::collections::BTreeMap;
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -11,6 +13,7 @@ use std::time::{Duration, Instant};
 use axum::body::{Body, to_bytes};
 use axum::http::Request;
 use futures_util::FutureExt;
+use ports::free_addresses;
 use prost::Message;
 use quorate_server::engine::{Cluster, Engine, Standing};
 use quorate_server::etcd::{Calls, Identity};
@@ -70,10 +73,7 @@ impl Group {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let number = COUNT.fetch_add(1, Ordering::Relaxed);
         let data = std::env::temp_dir().join(format!("quorate-peer-{}-{number}", std::process::id()));
-        let listeners: Vec<_> = (0..3).map(|_| TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-        let addresses = listeners.iter().map(|listener| listener.local_addr().unwrap().to_string());
-        let members: BTreeMap<_, _> = (1..).zip(addresses).collect();
-        drop(listeners);
+        let members: BTreeMap<_, _> = (1..).zip(free_addresses(3)).collect();
         let mut group = Group { nodes: Vec::new(), data };
         for node in 1..=3 {
             let turns = TurnSettings {

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
+use crate::ports::free_addresses;
+
 /// The command that is tested.
 pub fn program() -> PathBuf {
     let built = || Path::new(env!("CARGO_MANIFEST_DIR")).join("../../target/debug/quorate");
@@ -170,16 +172,9 @@ pub fn draw(directory: &Directory, arguments: &[&str]) -> String {
     format!("file://{}", file.display())
 }
 
-/// Addresses on loopback that nobody listens on, of ports that the system gives to nobody by itself: a client of another
-/// test could have one of those by the time that a node wants it.
+/// Addresses on loopback that three nodes can have.
 pub fn addresses() -> [String; 3] {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let mut free = std::iter::repeat_with(|| {
-        let port = 10_000 + (std::process::id() * 101 + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
-        format!("127.0.0.1:{port}")
-    })
-    .filter(|address| std::net::TcpListener::bind(address).is_ok());
-    [(); 3].map(|()| free.next().expect("it goes on for ever"))
+    free_addresses(3).try_into().expect("there are as many as were asked for")
 }
 
 /// A single request over HTTP, with more headers, each with its end of line.

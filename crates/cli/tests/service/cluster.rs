@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::support::{Directory, Served, eventually, free_addresses, quorate, try_request};
+use crate::ports::free_addresses;
+use crate::support::{Directory, Served, eventually, quorate, try_request};
 
 /// How many wait at one node.
 const CROWD: usize = 300;

@@ -12,6 +12,8 @@ mod node;
 mod operate;
 mod packaging;
 mod peer;
+#[path = "../../../../tests/ports.rs"]
+mod ports;
 mod running;
 mod security;
 mod support;

@@ -5,7 +5,8 @@ use std::process::{Command, Output, Stdio};
 
 use serde_json::Value;
 
-use crate::support::{Directory, Served, eventually, free_addresses, quorate};
+use crate::ports::free_addresses;
+use crate::support::{Directory, Served, eventually, quorate};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()

@@ -1,13 +1,13 @@
 //! Nodes that take turns (`--engine peer`): real processes, and clients of different nodes.
 
-use std::net::TcpListener;
 use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::ports::free_addresses;
 use crate::running::{Running, lives};
 use crate::security::Keys;
-use crate::support::{Directory, Served, eventually, free_addresses, quorate, request};
+use crate::support::{Directory, Served, eventually, quorate, request};
 
 /// Quick enough for a test, and slow enough for a machine that has much else to do.
 const TIMES: [&str; 6] = ["--beat", "200ms", "--tolerance", "3s", "--delay-bound", "50ms"];
@@ -315,9 +315,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_begun() {
 #[test]
 fn a_directory_belongs_to_one_engine() {
     let (replicated, turns) = (Directory::new(), Directory::new());
-    let (alone, free) = (&["--listen", "127.0.0.1:0"], TcpListener::bind("127.0.0.1:0").unwrap());
-    let member = format!("--member=1={}", free.local_addr().unwrap());
-    drop(free);
+    let (alone, member) = (&["--listen", "127.0.0.1:0"], format!("--member=1={}", free_addresses(1)[0]));
     drop(Served::start(replicated.path(), &[]));
     let mut node = Served::start(turns.path(), &["--engine=peer", &member]);
     assert_eq!(node.post("/v1/locks/a/acquire", r#"{"wait": 0}"#).0, 200, "one that is alone has every turn");

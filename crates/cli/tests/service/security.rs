@@ -15,7 +15,8 @@ use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
 use serde_json::Value;
 
-use crate::support::{Directory, Served, eventually, exchange, free_addresses};
+use crate::ports::free_addresses;
+use crate::support::{Directory, Served, eventually, exchange};
 
 const MEMBER_STREAM: &str = "Connection: upgrade\r\nUpgrade: quorate-peer-1\r\n";
 

@@ -1,7 +1,7 @@
 //! Nodes as processes of their own, and single requests to them.
 
 use std::io::{BufRead, BufReader, Read, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::TcpStream;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -31,17 +31,6 @@ impl Drop for Directory {
         // What is left is the system's to clean up.
         let _ = std::fs::remove_dir_all(&self.0);
     }
-}
-
-/// Addresses on loopback that nobody listens on, of ports that the system gives to nobody by itself: a client of
-/// another test could have one of those by the time that a node wants it.
-pub(crate) fn free_addresses(count: usize) -> Vec<String> {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    let addresses = std::iter::repeat_with(|| {
-        let port = 10_000 + (std::process::id() * 101 + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
-        format!("127.0.0.1:{port}")
-    });
-    addresses.filter(|address| TcpListener::bind(address).is_ok()).take(count).collect()
 }
 
 /// A node. It dies with the test, whatever becomes of that.

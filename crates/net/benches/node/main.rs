@@ -11,6 +11,8 @@
 //! What is demanded is said beside what is measured among five programs, and over many names; whatever is not met fails
 //! the run. It takes a machine that does nothing else.
 
+#[path = "../../../../tests/ports.rs"]
+mod ports;
 mod processes;
 
 use std::fs;
@@ -20,6 +22,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
+use ports::free_addresses;
 use quorate_net::{Config, Node};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -259,12 +262,6 @@ fn resident() -> f64 {
     statm.split_whitespace().nth(1).unwrap().parse::<f64>().unwrap() * 4096.0
 }
 
-/// Where five nodes can listen.
-fn free_addresses() -> Vec<String> {
-    let sockets: Vec<_> = (0..NODES).map(|_| std::net::TcpListener::bind("127.0.0.1:0").unwrap()).collect();
-    sockets.iter().map(|socket| socket.local_addr().unwrap().to_string()).collect()
-}
-
 /// A directory that is removed in the end.
 struct Scratch(PathBuf);
 
@@ -274,7 +271,7 @@ impl Scratch {
     }
 
     async fn group(&self) -> Vec<Node> {
-        let members = free_addresses();
+        let members = free_addresses(NODES as usize);
         let mut nodes = Vec::new();
         for id in 1..=NODES {
             let config = Config::new(id, members.clone()).data(self.0.join(id.to_string()));

@@ -13,6 +13,7 @@ use quorate_net::{Config, Node};
 use rustix::time::{ClockId, clock_gettime};
 use tokio::net::{TcpListener, TcpStream};
 
+use crate::ports::free_addresses;
 use crate::{MOST_IDLE, MOST_MESSAGES, MOST_ROUND_TRIPS, NODES, Plain, ROUNDS, median, micros, ratio, send_back};
 
 /// For so long a turn is held where all want it. So long is a turn of all five that whoever had the first one has asked
@@ -109,7 +110,7 @@ fn now() -> u64 {
 /// Measures, and prints what came of it.
 pub(crate) async fn measure(data: &Path, times: usize, missed: &mut Vec<String>) {
     println!("five programs");
-    let members = crate::free_addresses();
+    let members = free_addresses(NODES as usize);
     let node = join(1, &members, data).await;
     let mut others: Vec<_> = (2..=NODES)
         .map(|id| {

@@ -6,6 +6,8 @@ mod beginning;
 mod connections;
 mod late;
 mod log;
+#[path = "../../../../tests/ports.rs"]
+mod ports;
 mod secret;
 mod stopping;
 mod support;

@@ -1,24 +1,17 @@
 //! Groups of nodes on loopback, and a resource that watches who comes.
 
-use std::net::TcpListener;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use quorate_core::clock::Fence;
 use quorate_net::{Config, JoinError, Node};
 
-/// An address on loopback that nobody listens on: of a port that the system gives to nobody by itself.
+use crate::ports::free_addresses;
+
+/// An address on loopback that nobody listens on.
 pub(crate) fn free_address() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let port = 10_000 + (std::process::id() * 101 + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
-        let address = format!("127.0.0.1:{port}");
-        if TcpListener::bind(&address).is_ok() {
-            return address;
-        }
-    }
+    free_addresses(1).remove(0)
 }
 
 /// Waits for something that happens soon, if at all.
@@ -36,7 +29,7 @@ pub(crate) struct Group {
 
 impl Group {
     pub(crate) fn new(n: usize, adapt: impl Fn(Config) -> Config + 'static) -> Group {
-        let members: Vec<_> = (0..n).map(|_| free_address()).collect();
+        let members = free_addresses(n);
         let port = members[0].rsplit_once(':').unwrap().1;
         let directory = std::env::temp_dir().join(format!("quorate-net-{}-{port}", std::process::id()));
         Group { members, directory, adapt: Box::new(adapt) }

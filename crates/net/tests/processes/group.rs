@@ -1,33 +1,20 @@
 //! Processes that are started, told what to do, and stopped.
 
 use std::io::{BufRead, BufReader, Write};
-use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use quorate_lab::judge::{Judgement, judge, read};
 
 use crate::member::Plan;
+use crate::ports::free_addresses;
 
 /// Where a process finds out that it is a member, and which.
 pub(crate) const PLAN: &str = "QUORATE_TEST_MEMBER";
 /// Nothing takes longer, if it happens at all.
 const LONG: Duration = Duration::from_secs(120);
-
-/// An address on loopback that nobody listens on: of a port that the system gives to nobody by itself.
-fn free_address() -> String {
-    static NEXT: AtomicU32 = AtomicU32::new(0);
-    loop {
-        let port = 10_000 + (std::process::id() * 101 + NEXT.fetch_add(1, Ordering::Relaxed)) % 20_000;
-        let address = format!("127.0.0.1:{port}");
-        if TcpListener::bind(&address).is_ok() {
-            return address;
-        }
-    }
-}
 
 struct Process {
     plan: Plan,
@@ -96,7 +83,7 @@ impl Processes {
     /// The same, with clocks that are so many hours ahead, for each of them.
     pub(crate) fn start_with_clocks(hours_ahead: &[i32], algorithm: &str, election: &str) -> Processes {
         let n = hours_ahead.len();
-        let members: Vec<_> = (0..n).map(|_| free_address()).collect();
+        let members = free_addresses(n);
         let port = members[0].rsplit_once(':').unwrap().1;
         let directory = std::env::temp_dir().join(format!("quorate-processes-{}-{port}", std::process::id()));
         std::fs::create_dir_all(&directory).unwrap();

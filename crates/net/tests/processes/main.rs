@@ -4,6 +4,8 @@
 
 mod group;
 mod member;
+#[path = "../../../../tests/ports.rs"]
+mod ports;
 
 use std::collections::BTreeMap;
 use std::process::Command;

@@ -15,6 +15,8 @@ use tokio::net::TcpListener;
 use tokio::task::JoinHandle;
 use tokio::time::{sleep, timeout};
 
+use crate::ports::free_addresses;
+
 /// Nothing in these tests takes so long, unless it never ends.
 pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -127,8 +129,8 @@ impl Cluster {
 
     /// Settings for one more node, on a free port and with a disk of its own.
     pub(crate) fn prepare(&self, id: NodeId) -> Settings {
-        let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
-        let mut settings = Settings::new(id, self.disks.0.join(id.to_string()), port.to_string());
+        let address = free_addresses(1).remove(0);
+        let mut settings = Settings::new(id, self.disks.0.join(id.to_string()), address);
         settings.answerer = Arc::new(Echo);
         settings
     }

@@ -5,3 +5,5 @@ mod failures;
 mod harness;
 mod hostile;
 mod membership;
+#[path = "../../../../tests/ports.rs"]
+mod ports;

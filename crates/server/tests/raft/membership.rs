@@ -4,6 +4,7 @@ use quorate_server::engine::{Engine, Unavailable};
 use quorate_server::raft::MemberError;
 
 use crate::harness::{Cluster, open, until};
+use crate::ports::free_addresses;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn members_come_and_go() {
@@ -137,12 +138,12 @@ async fn a_node_that_was_alone_is_added_to_where_it_can_be_reached() {
     move_to(&mut cluster, "0.0.0.0:0").await;
     let refused = cluster.replica(1).add_member(2, &other).await.unwrap_err().to_string();
     assert!(refused.contains("start node 1 again with `--advertise ADDRESS`"), "{refused}");
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().to_string();
-    move_to(&mut cluster, &port).await;
+    let address = free_addresses(1).remove(0);
+    move_to(&mut cluster, &address).await;
     assert_eq!(cluster.replica(1).add_member(2, &other).await, Ok(()));
     cluster.agree().await;
     let known = cluster.replica(2).members().into_iter().find(|member| member.node == 1).unwrap();
-    assert_eq!(known.address, port);
+    assert_eq!(known.address, address);
 }
 
 /// What a leader wanted in one term, it does not do in another one: somebody else may have led meanwhile.
