@@ -206,13 +206,26 @@ impl<P: Process> Driver<P> {
         if !self.store.as_ref().is_some_and(Store::is_dirty) {
             return Ok(());
         }
-        let Some(mut store) = self.store.take() else { return Ok(()) };
         self.counts.syncs += 1;
-        let synced = tokio::task::spawn_blocking(move || {
-            let result = store.sync();
+        self.write(Store::sync).await
+    }
+
+    /// Notes that what was made safe is not all that the process has promised.
+    pub(crate) async fn disown(&mut self, why: String) -> io::Result<()> {
+        self.write(|store| store.disown(why)).await
+    }
+
+    /// Does something that takes as long as the disk does.
+    async fn write<W>(&mut self, write: W) -> io::Result<()>
+    where
+        W: FnOnce(&mut Store<P::Stable>) -> io::Result<()> + Send + 'static,
+    {
+        let Some(mut store) = self.store.take() else { return Ok(()) };
+        let written = tokio::task::spawn_blocking(move || {
+            let result = write(&mut store);
             (store, result)
         });
-        let (store, result) = synced.await.map_err(io::Error::other)?;
+        let (store, result) = written.await.map_err(io::Error::other)?;
         self.store = Some(store);
         result
     }

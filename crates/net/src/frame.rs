@@ -72,8 +72,9 @@ pub(crate) enum Verdict {
 pub(crate) enum Refusal {
     /// It may try again: until somebody has mended that, or another has left.
     ForNow(String),
-    /// A later life of it was heard of: what it has promised in that it does not know. It never may, and no other
-    /// member must hear it, either.
+    /// It was heard of in a life that this one is not known to continue: in another directory, or with a number that is
+    /// not smaller. What it has promised in that it may not know. It never may speak, and no other member must hear it,
+    /// either, unless whoever starts it says that he knows.
     Forgetful(String),
 }
 

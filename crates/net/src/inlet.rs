@@ -69,7 +69,12 @@ impl Inlets {
         self.inlets.push((inlet, bell));
     }
 
-    /// Who has said that this node must not go on, and why.
+    /// Whether somebody has said that this node must not go on.
+    pub(crate) fn is_disowned(&self) -> bool {
+        self.disowned.is_some()
+    }
+
+    /// Who has, and why.
     pub(crate) fn disowned(&mut self) -> Option<(Id, String)> {
         self.disowned.take()
     }

@@ -118,6 +118,7 @@ impl Visitor for Joining<'_> {
             known_leader: None,
             elections: 0,
             trouble,
+            disowned: None,
             names: HashSet::new(),
             is_leader_wanted: false,
             resigned_for: None,

@@ -281,7 +281,7 @@ impl Node {
     }
 
     /// Why it has stopped by itself, if it has, in words that say what to do: its disk has failed, or another member
-    /// knows of a later life of it than this one, so that its directory is not the one that it had.
+    /// has heard of a life of it that this one does not continue, so that it may not know what it has promised.
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.handle.trouble.get().cloned()
     }

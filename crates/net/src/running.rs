@@ -51,6 +51,8 @@ pub(crate) struct Running<M: Mutex> {
     pub(crate) is_guarded: bool,
     /// Why it has stopped, if nobody has told it to.
     pub(crate) trouble: Arc<OnceLock<Arc<str>>>,
+    /// What it is to remember of that, if it is not to begin another life with what it knows.
+    pub(crate) disowned: Option<String>,
     /// All names that were ever asked for here: those that the process knows are forgotten when it begins again.
     pub(crate) names: HashSet<Name>,
     /// Whether the process was told that somebody wants to know who leads.
@@ -132,7 +134,8 @@ impl<M: Mutex> Running<M> {
                     new_command.look_again();
                     return Poll::Ready(count == 0);
                 }
-                if is_due || is_more || !arrived.is_empty() { Poll::Ready(false) } else { Poll::Pending }
+                let is_there = is_due || is_more || !arrived.is_empty() || inlets.is_disowned();
+                if is_there { Poll::Ready(false) } else { Poll::Pending }
             });
             if is_deserted.await {
                 break;
@@ -185,6 +188,14 @@ impl<M: Mutex> Running<M> {
     /// Says what is still to be said, if that does not take long, and hangs up.
     async fn farewell(mut self, mut inlets: Inlets, mut ignored: Vec<Arrived<MessageOf<M>>>) {
         let is_settled = self.settle().await.is_ok();
+        if let Some(why) = self.disowned.take()
+            && let Err(error) = self.driver.disown(why).await
+        {
+            error!(
+                node = self.me.number(),
+                "cannot write down that it has left, and may have to be told again: {error}"
+            );
+        }
         // Before anybody else can be let in: who has a turn, or leads, hears that it is over.
         drop(std::mem::take(&mut self.desk));
         self.leader.send_replace(None);
@@ -225,15 +236,15 @@ impl<M: Mutex> Running<M> {
         settled.is_ok()
     }
 
-    /// A member has heard of a later life of this node, whose promises it does not know. Whoever has not heard of that
-    /// life would wait for this one, or let it in: so it does not go on.
+    /// A member [knows it better](crate::frame::Refusal::Forgetful). Whoever does not would wait for this one, or let it
+    /// in: so it does not go on, now or when it is started again.
     fn be_disowned(&mut self, by: Id, why: &str) {
+        let trouble = format!("the node has left its group, as node {} knows it better: {why}", by.number());
         // Others may say the same, and once is enough.
-        self.trouble.get_or_init(|| {
-            let trouble = format!("the node has left its group, as node {} knows it better: {why}", by.number());
+        if self.trouble.set(trouble.as_str().into()).is_ok() {
             error!(node = self.me.number(), "{trouble}");
-            trouble.into()
-        });
+            self.disowned = Some(trouble);
+        }
     }
 
     /// Carries out what is wanted, until nothing more is.

@@ -77,8 +77,8 @@ impl Speaker {
             format!("node {id} says that it is somewhere else than in its life {heard}, which was heard of here")
         };
         Err(Refusal::Forgetful(format!(
-            "{why}: its directory is not the one that it had; if that is lost, start it with --forgotten \
-             (`Config::forgotten`)"
+            "{why}: it may not know what it has promised; start it on the directory that it had then or, if that is \
+             lost or was the wrong one, with --forgotten (`Config::forgotten`), once"
         )))
     }
 

@@ -56,6 +56,14 @@ pub enum StoreError {
         /// Who asks.
         ours: String,
     },
+    /// The node that it is of has left its group, as it does not know what it has promised.
+    #[error("{}: {why}", path.display())]
+    Disowned {
+        /// Which.
+        path: PathBuf,
+        /// What it said when it left.
+        why: String,
+    },
     /// There is something else in the file.
     #[error("{} is damaged at byte {at}, and not only at its end: restore it, or remove it if nobody relies on it",
         path.display())]
@@ -73,6 +81,8 @@ enum Record<S> {
     Life(u64),
     Saved(S),
     Directory(Directory),
+    /// Nobody may begin another life with what is here, unless he knows that it is not all.
+    Disowned(String),
 }
 
 /// What a process keeps.
@@ -116,6 +126,9 @@ impl<S: Stable> Store<S> {
             && theirs != owner
         {
             return Err(StoreError::NotOurs { path, theirs, ours: owner.into() });
+        }
+        if let Some(why) = before.disowned.filter(|_| after == 0) {
+            return Err(StoreError::Disowned { path, why });
         }
         let life = before.life.max(after) + 1;
         let identity = match before.directory {
@@ -176,15 +189,26 @@ impl<S: Stable> Store<S> {
     /// Makes everything safe. Takes as long as the disk does.
     pub(crate) fn sync(&mut self) -> io::Result<()> {
         let Some(unsynced) = self.unsynced.take() else { return Ok(()) };
-        let mut bytes = Vec::new();
-        append(&mut bytes, &Record::Saved(unsynced))?;
-        self.file.write_all(&bytes)?;
-        self.file.sync_data()?;
-        self.length += bytes.len() as u64;
+        self.add(&Record::Saved(unsynced))?;
         if self.length > LONG && self.length > 4 * self.length_when_new {
             let (file, length) = write(&self.directory, &self.owner, self.identity, self.life, self.kept.as_ref())?;
             (self.file, self.length, self.length_when_new) = (file, length, length);
         }
+        Ok(())
+    }
+
+    /// What is here is not all that the node has promised, as others say: this is its last life, unless whoever starts
+    /// it knows that. Takes as long as the disk does.
+    pub(crate) fn disown(&mut self, why: String) -> io::Result<()> {
+        self.add(&Record::Disowned(why))
+    }
+
+    fn add(&mut self, record: &Record<S>) -> io::Result<()> {
+        let mut bytes = Vec::new();
+        append(&mut bytes, record)?;
+        self.file.write_all(&bytes)?;
+        self.file.sync_data()?;
+        self.length += bytes.len() as u64;
         Ok(())
     }
 }
@@ -192,13 +216,14 @@ impl<S: Stable> Store<S> {
 struct Before<S> {
     owner: Option<String>,
     directory: Option<Directory>,
+    disowned: Option<String>,
     life: u64,
     kept: Option<S>,
 }
 
 impl<S> Default for Before<S> {
     fn default() -> Before<S> {
-        Before { owner: None, directory: None, life: 0, kept: None }
+        Before { owner: None, directory: None, disowned: None, life: 0, kept: None }
     }
 }
 
@@ -230,6 +255,7 @@ fn read<S: Stable>(bytes: &[u8]) -> Result<Before<S>, usize> {
             Record::Life(life) => before.life = life,
             Record::Saved(saved) => keep(&mut before.kept, saved),
             Record::Directory(directory) => before.directory = Some(directory),
+            Record::Disowned(why) => before.disowned = Some(why),
         }
         at += HEAD + content.len();
     }
@@ -326,6 +352,25 @@ mod tests {
         assert_eq!(open(0), second);
         fs::remove_dir_all(&scratch.0).unwrap();
         assert_ne!(open(0).number, second.number);
+    }
+
+    #[test]
+    fn what_is_not_all_begins_no_other_life_unless_somebody_knows_that() {
+        let scratch = Scratch::new("disowned");
+        let open = |after| Numbers::open(&scratch.0, "node 1", after);
+        let mut store = open(0).unwrap();
+        store.save(number(7));
+        store.sync().unwrap();
+        store.disown("others know better".into()).unwrap();
+        drop(store);
+        for _ in 0..2 {
+            let refused = open(0).err().expect("it was disowned").to_string();
+            assert!(refused.ends_with("state: others know better"), "{refused}");
+        }
+        let store = open(100).unwrap();
+        assert_eq!((store.life(), store.kept()), (101, Some(number(7))), "what is there still counts");
+        drop(store);
+        assert_eq!(open(0).unwrap().life(), 102);
     }
 
     #[test]

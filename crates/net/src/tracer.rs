@@ -122,13 +122,15 @@ struct Writer {
 impl Writer {
     fn open(path: &Path, header: &Header) -> io::Result<Writer> {
         let file = OpenOptions::new().append(true).create(true).open(path)?;
-        let metadata = file.metadata()?;
-        let length = metadata.is_file().then_some(metadata.len());
+        let is_file = file.metadata()?.is_file();
         // What two of them write would be torn; a pipe or a terminal belongs to whoever reads it.
-        if length.is_some() && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-            let why = "another node writes its trace into it: give every node a file of its own";
+        if is_file && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
+            let why = "another node writes its trace into it, or one that has stopped still does: give every node a \
+                       file of its own";
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
         }
+        // Nobody else adds to it any more.
+        let length = if is_file { Some(file.metadata()?.len()) } else { None };
         let mut beginning = Vec::new();
         if length.is_some_and(|length| length > 0) {
             // A former life was killed while it wrote.

@@ -1,5 +1,7 @@
 //! Nodes that take turns (`--engine peer`): real processes, and clients of different nodes.
 
+use std::path::PathBuf;
+use std::process::{Command, Output};
 use std::time::Duration;
 
 use serde_json::Value;
@@ -35,12 +37,27 @@ impl Group {
         group
     }
 
-    fn start_node(&mut self, number: usize) {
+    fn data(&self, number: usize) -> PathBuf {
+        self.directory.path().join(number.to_string())
+    }
+
+    fn arguments(&self, number: usize) -> Vec<String> {
         let members = self.members.iter().enumerate().map(|(at, address)| format!("--member={}={address}", at + 1));
-        let arguments: Vec<_> = [format!("--id={number}")].into_iter().chain(members).collect();
-        let arguments: Vec<_> = arguments.iter().chain(&self.options[number - 1]).map(String::as_str).collect();
-        let data = self.directory.path().join(number.to_string());
-        self.nodes[number - 1] = Some(Served::start(&data, &arguments));
+        let options = self.options[number - 1].iter().cloned();
+        [format!("--id={number}")].into_iter().chain(members).chain(options).collect()
+    }
+
+    fn start_node(&mut self, number: usize) {
+        let arguments = self.arguments(number);
+        let arguments: Vec<_> = arguments.iter().map(String::as_str).collect();
+        self.nodes[number - 1] = Some(Served::start(&self.data(number), &arguments));
+    }
+
+    /// Starts a node that does not begin to serve.
+    fn start_in_vain(&self, number: usize) -> Output {
+        let mut node = Command::new(env!("CARGO_BIN_EXE_quorate"));
+        node.args(["serve", "--listen", "127.0.0.1:0", "--data"]).arg(self.data(number)).args(self.arguments(number));
+        node.output().unwrap()
     }
 
     fn node(&self, number: usize) -> &Served {
@@ -185,11 +202,15 @@ fn who_comes_back_without_its_directory_stops_and_the_others_go_on() {
     let locks = |node: &Served| quorate(&node.address, &["lock", "a", "--wait", "60s", "--", "true"]).status.success();
     assert!(locks(group.node(1)) && locks(group.node(2)));
     group.kill(2);
-    std::fs::remove_dir_all(group.directory.path().join("2")).unwrap();
-    // Nor does it help to start it again and again.
+    std::fs::remove_dir_all(group.data(2)).unwrap();
+    group.start_node(2);
+    assert_eq!(group.nodes[1].as_mut().unwrap().wait(), Some(1), "its log says what to do");
+    // Nor does it help to start it again and again, as a supervisor does.
     for _ in 0..3 {
-        group.start_node(2);
-        assert_eq!(group.nodes[1].as_mut().unwrap().wait(), Some(1), "its log says what to do");
+        let refused = group.start_in_vain(2);
+        assert_eq!(refused.status.code(), Some(1));
+        let told = String::from_utf8(refused.stderr).unwrap();
+        assert!(told.contains("knows it better") && told.contains("with --forgotten"), "{told}");
     }
     assert!(locks(group.node(1)) && locks(group.node(3)));
     group.options[1].push("--forgotten".into());

@@ -73,7 +73,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS", help_heading = "Taking turns")]
     member_listen: Option<String>,
 
-    /// The data directory was lost: join as one that comes back and has forgotten what it promised
+    /// The data directory was lost, or is only a copy: join as one that comes back and has forgotten what it promised
     #[arg(long, help_heading = "Taking turns")]
     forgotten: bool,
 
