@@ -90,9 +90,9 @@ fn counted(what: &What, moment: Moment) -> Moment {
 /// Puts lives together. `patience` is how long after the last word of a node that wrote no end another one's word shows
 /// that it is dead, if nobody has said so.
 pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> {
-    lives.sort_by_key(|life| (life.header.process, life.header.incarnation, life.entries.is_empty()));
-    // Who was started without its directory, and was refused, has done nothing.
-    lives.dedup_by(|b, a| is_same_life(a, b) && b.entries.is_empty());
+    lives.sort_by_key(|life| (life.header.process, life.header.incarnation, has_done_nothing(life)));
+    // Who was started without its directory, and was refused.
+    lives.dedup_by(|b, a| is_same_life(a, b) && has_done_nothing(b));
     check_together(&lives)?;
     let corrections = clocks::set_right(&mut lives);
     let mut sources: BTreeMap<Id, Source> = BTreeMap::new();
@@ -103,7 +103,7 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
         let source = sources.entry(life.header.process).or_insert_with(|| Source { entries: Vec::new(), next: 0 });
         let is_followed = processes.get(index + 1) == Some(&life.header.process);
         let is_silent = latest.saturating_sub(end_of(life)) > patience || given_up[index];
-        let is_dead = is_followed || life.ended.is_none() && is_silent;
+        let is_dead = is_followed || is_silent;
         let started = life.header.started;
         for (place, (line, entry)) in std::mem::take(&mut life.entries).into_iter().enumerate() {
             let wall = started + entry.record.at;
@@ -121,7 +121,7 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
         }
     }
     let mut events = in_order(&mut sources, &lives)?;
-    count_lives(&mut events, &lives);
+    number_lives(&mut events, &lives);
     let mut last: Vec<Past> = lives.iter().map(|life| Past::new(life.header.n)).collect();
     for event in &events {
         last[event.life].clone_from(&event.past);
@@ -129,20 +129,23 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
     Ok(Merged { lives, events, last, corrections })
 }
 
-/// Numbers lives as people do: nodes leave room between theirs, and who has forgotten the former ones takes any number.
-fn count_lives(events: &mut [Event], lives: &[Life]) {
-    let mut had: BTreeMap<Id, u64> = BTreeMap::new();
-    for Life { header, .. } in lives {
-        let first = if header.forgotten { 1 } else { header.incarnation };
-        // In its very first life nobody comes back.
-        had.entry(header.process).or_insert(if first > 1 { first - 1 } else { first });
+/// Numbers lives as people do: what a node's process begins anew within one is the same life, and who has forgotten the
+/// former ones takes any number.
+fn number_lives(events: &mut [Event], lives: &[Life]) {
+    let mut numbers: Vec<u64> = Vec::with_capacity(lives.len());
+    for (at, Life { header, .. }) in lives.iter().enumerate() {
+        let before = at.checked_sub(1).map(|before| (&lives[before].header, numbers[before]));
+        numbers.push(match before.filter(|(before, _)| before.process == header.process) {
+            // It has had one at least.
+            None if header.forgotten => 2,
+            None => header.incarnation,
+            Some((_, number)) if header.forgotten => number.saturating_add(1),
+            Some((before, number)) => number.saturating_add(header.incarnation - before.incarnation),
+        });
     }
     for event in events {
-        if let What::Restarted { incarnation } = &mut event.record.what
-            && let Some(had) = had.get_mut(&event.record.process)
-        {
-            *had += 1;
-            *incarnation = *had;
+        if let What::Restarted { incarnation } = &mut event.record.what {
+            *incarnation = numbers[event.life];
         }
     }
 }
@@ -167,13 +170,18 @@ fn end_of(life: &Life) -> u64 {
     life.header.started.saturating_add(life.ended.unwrap_or(0).max(last))
 }
 
+/// Nothing but that it has begun: it was never met.
+fn has_done_nothing(life: &Life) -> bool {
+    life.entries.iter().all(|(_, entry)| matches!(entry.record.what, What::Restarted { .. }))
+}
+
 fn is_same_life(a: &Life, b: &Life) -> bool {
     (a.header.process, a.header.incarnation) == (b.header.process, b.header.incarnation)
 }
 
 /// All lives have to be of one group, each once.
 fn check_together(lives: &[Life]) -> Result<(), TraceError> {
-    let error = |life: &Life, why| Err(TraceError { file: life.file.clone(), line: 1, why });
+    let error = |life: &Life, why| Err(TraceError { file: life.file.clone(), line: life.line, why });
     for pair in lives.windows(2) {
         let (a, b) = (&pair[0], &pair[1]);
         let terms = |header: &Header| {

@@ -13,6 +13,8 @@ use thiserror::Error;
 pub struct Life {
     /// The file it is in.
     pub file: String,
+    /// The line it begins with.
+    pub line: usize,
     /// How it begins.
     pub header: Header,
     /// What happened, in order, each with its line.
@@ -60,7 +62,7 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Vec<Life>, TraceError> {
                     life.is_torn = true;
                 }
                 let (file, entries, gaps) = (file.to_string(), Vec::new(), Vec::new());
-                lives.push(Life { file, header, entries, gaps, ended: None, is_torn: false });
+                lives.push(Life { file, line, header, entries, gaps, ended: None, is_torn: false });
             }
             parsed => {
                 if let Some((line, why)) = torn {

@@ -91,6 +91,8 @@ fn the_same_life_twice_is_refused_by_where_it_is() {
     let mut files = good::<RicartAgrawala>();
     files[1] = files[1].repeat(2);
     let why = refused(&files);
+    let line = files[1].lines().count() / 2 + 1;
+    assert!(why.starts_with(&format!("2.trace, line {line}: ")), "{why}");
     assert!(
         why.contains("life 1 of p2 is in it twice: its directory was emptied in between; judge the parts apart"),
         "{why}"
@@ -98,6 +100,12 @@ fn the_same_life_twice_is_refused_by_where_it_is() {
     // One that was refused has done nothing, and is nowhere in the way.
     let refused_once = format!("{}\n{{\"end\":{{\"at\":9}}}}\n", header("ricart-agrawala", Id::new(2), 1));
     files[1] = good::<RicartAgrawala>()[1].clone() + &refused_once;
+    assert_eq!(judged(&files).severity(), Severity::Fine);
+    // The same of a later life, which says that it begins.
+    let mut files = again((1 << 29) + 1, 2, false);
+    let at = files[1].rfind("{\"header\"").unwrap();
+    let second = files[1].split_off(at);
+    files[1] += &second.repeat(3);
     assert_eq!(judged(&files).severity(), Severity::Fine);
     let files = [&files[..1], &files[..1]].concat();
     let why = refused(&files);
@@ -120,9 +128,45 @@ fn who_wrote_no_end_and_is_taken_for_dead_has_crashed_then() {
     assert_eq!(crashes(&files), [0; 0], "nobody has said so");
     files[0] += &(told(1, 2, [Moment(1, 999), Moment(1, 900), Moment(1, 900)]) + "\n");
     assert_eq!(crashes(&files), [2]);
-    // One that stopped in an orderly way has not.
+    // One that stopped in an orderly way has not, and is as dead.
     files[1] += &format!("{}\n", serde_json::to_string(&Mark::End { at: 9000 }).unwrap());
     assert_eq!(crashes(&files), [0; 0]);
+    let lives = files.iter().flat_map(|text| read("a trace", text.as_bytes()).unwrap()).collect();
+    let events = merge(lives, u64::MAX).unwrap().events;
+    let stops = events.iter().filter(|event| event.record.what == What::Stopped);
+    let stops: Vec<_> = stops.map(|event| (event.record.process.number(), event.record.at)).collect();
+    assert_eq!(stops, [(2, 1_009_000)], "the others went on");
+}
+
+/// How drawings number the lives of node 2.
+fn numbers(files: &[String]) -> Vec<u64> {
+    let lives = files.iter().flat_map(|text| read("a trace", text.as_bytes()).unwrap()).collect();
+    let number = |what| if let What::Restarted { incarnation } = what { Some(incarnation) } else { None };
+    merge(lives, u64::MAX).unwrap().events.into_iter().filter_map(|event| number(event.record.what)).collect()
+}
+
+#[test]
+fn lives_have_the_numbers_that_what_is_missing_is_told_by() {
+    let first_of = |incarnation: u64| (2 * incarnation - 2) * (1 << 28) + 1;
+    assert_eq!(numbers(&again(first_of(2), 2, false)), [2]);
+    assert_eq!(numbers(&again(first_of(3), 3, false)), [3], "the second was not traced");
+    assert_eq!(numbers(&again(first_of(1_794_000_000), 1_794_000_000, true)), [2]);
+    // What begins again within a life does not make another one.
+    let mut files = again(first_of(2), 2, false);
+    let record = |life: u64| {
+        json!({
+            "at": 9001, "process": 2, "event": "restarted", "incarnation": life, "past": [[0, 0], [life, 1], [0, 0]],
+        })
+    };
+    files[1] += &format!("{}\n", record(first_of(2) + 1));
+    assert_eq!(numbers(&files), [2, 2]);
+    // Whatever it says.
+    files[1] = files[1].replace("\"incarnation\":2,", &format!("\"incarnation\":{},", u64::MAX));
+    assert_eq!(numbers(&files), [u64::MAX; 2]);
+    files[1] += &format!("{}\n", record(first_of(2) + 2));
+    let forgotten = files[1].replacen("\"incarnation\":1,", &format!("\"incarnation\":{},", u64::MAX - 1), 1);
+    files[1] = forgotten.replace("\"n\":3", "\"forgotten\":true,\"n\":3");
+    assert_eq!(numbers(&files).len(), 3, "no number is too large");
 }
 
 /// Only from when somebody is taken for dead that lives is more possible than is promised; and who gives up all others
