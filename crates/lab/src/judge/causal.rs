@@ -13,6 +13,7 @@ use quorate_core::journal::{Moment, Past};
 use quorate_core::trace::What;
 
 use super::Finding;
+use super::lives::Death;
 use super::merge::{Event, Merged};
 
 /// A turn of a node.
@@ -28,7 +29,7 @@ struct Turn<'a> {
 pub(super) type Overlaps = BTreeSet<(Id, Id)>;
 
 /// Mutual exclusion, of one resource: `events` are all that concern it, in order. Of several overlaps the first counts.
-pub(super) fn exclusion(events: &[&Event], merged: &Merged) -> (Finding, Overlaps) {
+pub(super) fn exclusion(events: &[&Event], merged: &Merged, deaths: &[Death<'_>]) -> (Finding, Overlaps) {
     let turns = turns(events, merged);
     let (mut overlaps, mut violated) = (Overlaps::new(), None);
     let mut latest: BTreeMap<Id, &Turn<'_>> = BTreeMap::new();
@@ -42,7 +43,7 @@ pub(super) fn exclusion(events: &[&Event], merged: &Merged) -> (Finding, Overlap
                 }
                 Some(_) | None => format!("{me} entered while {other} was inside"),
             };
-            match overlap(before, turn, merged) {
+            match overlap(before, turn, merged, deaths) {
                 Overlap::No => {}
                 Overlap::Yes => {
                     overlaps.insert((me, other));
@@ -68,7 +69,9 @@ enum Overlap {
 }
 
 /// Whether a turn may have overlapped with one that is later in the order.
-fn overlap(before: &Turn<'_>, turn: &Turn<'_>, merged: &Merged) -> Overlap {
+fn overlap(before: &Turn<'_>, turn: &Turn<'_>, merged: &Merged, deaths: &[Death<'_>]) -> Overlap {
+    let last: &Past = &merged.last[before.entered.life];
+    let knew = last.of(turn.entered.record.process) >= turn.entered.moment();
     let other = before.entered.record.process;
     if other == turn.entered.record.process {
         // Within one process, what comes first is over, unless it did not leave.
@@ -79,19 +82,21 @@ fn overlap(before: &Turn<'_>, turn: &Turn<'_>, merged: &Merged) -> Overlap {
             (false, false) => Overlap::Unknown,
         };
     }
+    let is_known_dead = || {
+        let header = &merged.lives[before.entered.life].header;
+        deaths.iter().any(|death| death.is_behind(turn.entered, header))
+    };
     match before.left {
         Some(left) if turn.entered.is_after(other, left.moment()) => Overlap::No,
+        // It was dead by then, and was known to be: there was nobody left to say that its turn was over.
+        Some(left) if !knew && left.record.at <= turn.entered.record.at && is_known_dead() => Overlap::No,
         Some(_) => Overlap::Yes,
         // It never left: it crashed, or stopped. If it knew of this turn before, it was inside with it.
-        None => {
-            let last: &Past = &merged.last[before.entered.life];
-            let knew = last.of(turn.entered.record.process) >= turn.entered.moment();
-            match (knew, before.is_open) {
-                (true, true) => Overlap::Yes,
-                (true, false) => Overlap::Unknown,
-                (false, _) => Overlap::No,
-            }
-        }
+        None => match (knew, before.is_open) {
+            (true, true) => Overlap::Yes,
+            (true, false) => Overlap::Unknown,
+            (false, _) => Overlap::No,
+        },
     }
 }
 

@@ -61,27 +61,45 @@ fn is_known(merged: &Merged, of: Id, lives: Range<u64>) -> bool {
     })
 }
 
-/// Who took somebody for dead that lived, if anybody did: that one knew of it later, in the same life. The life is that
-/// of which was heard last; if nothing was, one that had begun by then, as the clocks say.
-pub(super) fn mistaken(merged: &Merged) -> Option<Mistake> {
-    judged_dead(merged).into_iter().find_map(|event| {
-        let What::Told { of, .. } = event.record.what else { return None };
-        let (me, heard) = (event.record.process, event.past.of(of));
-        let is_meant = |header: &Header| match heard {
-            Moment::NEVER => header.started <= event.record.at,
-            Moment(life, _) => header.incarnation == incarnation_of(life),
-        };
-        let lived =
-            merged.lives.iter().zip(&merged.last).any(|(life, last)| {
-                life.header.process == of && is_meant(&life.header) && last.of(me) >= event.moment()
-            });
-        lived.then_some(Mistake { by: me, of, order: event.order })
+/// Who took somebody for dead that lived, if anybody did: that one knew of it later, in the same life.
+pub(super) fn mistaken(merged: &Merged, deaths: &[Death<'_>]) -> Option<Mistake> {
+    deaths.iter().find_map(|&Death { told, of }| {
+        let me = told.record.process;
+        let lived = (0..merged.lives.len())
+            .any(|life| is_death_of(told, &merged.lives[life].header) && merged.last[life].of(me) >= told.moment());
+        lived.then_some(Mistake { by: me, of, order: told.order })
     })
+}
+
+/// Somebody takes another for dead.
+pub(super) struct Death<'a> {
+    told: &'a Event,
+    of: Id,
+}
+
+impl Death<'_> {
+    /// Whether it is of this life, and known when something happens.
+    pub(super) fn is_behind(&self, event: &Event, header: &Header) -> bool {
+        self.of == header.process
+            && event.is_after(self.told.record.process, self.told.moment())
+            && is_death_of(self.told, header)
+    }
+}
+
+/// Whether who is told that another is dead is told so of this life: of which it has heard last; if of none, one that
+/// had begun by then, as the clocks say.
+fn is_death_of(told: &Event, header: &Header) -> bool {
+    let What::Told { of, .. } = told.record.what else { return false };
+    of == header.process
+        && match told.past.of(of) {
+            Moment::NEVER => header.started <= told.record.at,
+            Moment(life, _) => header.incarnation == incarnation_of(life),
+        }
 }
 
 /// When somebody took another for dead, and went on. Who gives up so many at once that no majority is left takes no
 /// part any more, if the group is guarded: it has stood still itself, or was cut off.
-fn judged_dead(merged: &Merged) -> Vec<&Event> {
+pub(super) fn deaths(merged: &Merged) -> Vec<Death<'_>> {
     let is_guarded = merged.lives.iter().all(|life| life.header.guard);
     let n = merged.lives.first().map_or(0, |life| life.header.n as usize);
     let mut suspected: BTreeMap<Id, BTreeSet<Id>> = BTreeMap::new();
@@ -109,5 +127,9 @@ fn judged_dead(merged: &Merged) -> Vec<&Event> {
     }
     dead.extend(told.into_values().flatten());
     dead.sort_by_key(|event| event.order);
-    dead
+    let death = dead.into_iter().filter_map(|told| match told.record.what {
+        What::Told { of, alive: false } => Some(Death { told, of }),
+        _ => None,
+    });
+    death.collect()
 }

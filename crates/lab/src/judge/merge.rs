@@ -193,7 +193,9 @@ fn check_together(lives: &[Life]) -> Result<(), TraceError> {
         }
         if is_same_life(a, b) {
             let life = format!("life {} of {}", b.header.incarnation, b.header.process);
-            let why = if a.file == b.file {
+            let why = if (&a.file, a.line) == (&b.file, b.line) {
+                format!("{life} is here twice, as this file was given twice: give each once")
+            } else if a.file == b.file {
                 format!("{life} is in it twice: its directory was emptied in between; judge the parts apart")
             } else {
                 format!("{life} is in {} as well: give each once", a.file)

@@ -15,7 +15,8 @@
 //! | progress | by the laboratory's monitor: who still waited at the end. *Not decided* if it had not waited for longer than the patience |
 //!
 //! A node whose life ends without its leaving has crashed, and who has crashed is not inside; what it was inside with
-//! must be in its trace. A life that ends without a word, while others go on, is a crash.
+//! must be in its trace. A life that ends without a word, while others go on, is a crash. Nobody is told that a turn has
+//! ended by who has crashed since: who enters because that one was taken for dead was excluded by its death.
 //!
 //! **Missing** traces, lives and records are named. What is found broken is broken without them, too; what is not
 //! found broken is then not decided.
@@ -44,6 +45,8 @@ use serde_json::{Value, json};
 use crate::compare::{self, Row};
 use crate::property::Monitor;
 use crate::report::Severity;
+
+use self::lives::Death;
 
 pub use bill::Bill;
 pub use clocks::Correction;
@@ -142,9 +145,9 @@ pub fn judge(lives: Vec<Life>, patience: Option<u64>) -> Result<Judgement, Trace
     let options = Options::new(entry, given).map_err(|error| refuse(error.to_string()))?;
     let patience = patience.unwrap_or(header.tolerance.saturating_mul(PATIENCE));
     let merged = merge(lives, patience)?;
-    let missing = lives::missing(&header, &merged);
+    let (missing, deaths) = (lives::missing(&header, &merged), lives::deaths(&merged));
     let mut judgement = Judgement {
-        mistaken: lives::mistaken(&merged),
+        mistaken: lives::mistaken(&merged, &deaths),
         has_suspicions: merged.events.iter().any(|event| matches!(event.record.what, What::Told { alive: false, .. })),
         leaders: leaders(&merged),
         one_leader: leadership::one_leader(&merged, patience).map(|finding| of_all(&missing, finding)),
@@ -158,7 +161,7 @@ pub fn judge(lives: Vec<Life>, patience: Option<u64>) -> Result<Judgement, Trace
         entry,
         options,
     };
-    judgement.resources = judge_resources(&merged, &judgement, patience);
+    judgement.resources = judge_resources(&merged, &deaths, &judgement, patience);
     for resource in &judgement.resources {
         judgement.bill.add(&resource.bill);
     }
@@ -167,7 +170,12 @@ pub fn judge(lives: Vec<Life>, patience: Option<u64>) -> Result<Judgement, Trace
     Ok(judgement)
 }
 
-fn judge_resources(merged: &Merged, judgement: &Judgement, patience: u64) -> Vec<ResourceJudgement> {
+fn judge_resources(
+    merged: &Merged,
+    deaths: &[Death<'_>],
+    judgement: &Judgement,
+    patience: u64,
+) -> Vec<ResourceJudgement> {
     let names: BTreeSet<&str> = merged.events.iter().filter_map(|event| event.resource.as_deref()).collect();
     let mut events: BTreeMap<&str, Vec<&Event>> = names.iter().map(|&name| (name, Vec::new())).collect();
     for event in &merged.events {
@@ -181,7 +189,7 @@ fn judge_resources(merged: &Merged, judgement: &Judgement, patience: u64) -> Vec
         }
     }
     let judge_one = |(name, events): (&str, Vec<&Event>)| {
-        let (exclusion, overlaps) = causal::exclusion(&events, merged);
+        let (exclusion, overlaps) = causal::exclusion(&events, merged, deaths);
         let findings = JUDGED.iter().filter_map(|&property| {
             let finding = match property {
                 Property::MutualExclusion => exclusion.clone(),

@@ -4,12 +4,13 @@ use quorate_core::catalog::Property;
 use quorate_core::id::Id;
 use quorate_core::journal::{Mark, Moment};
 use quorate_core::mutex::RicartAgrawala;
+use quorate_core::process::{Event, Notice};
 use quorate_core::trace::What;
 use quorate_lab::judge::{Finding, merge, read};
 use quorate_lab::report::Severity;
 use serde_json::{Value, json};
 
-use crate::{edit, finding, good, header, judged, refused};
+use crate::{Run, edit, finding, good, header, judged, refused};
 
 /// It was there until it was stopped, and not only until its last word.
 #[test]
@@ -107,6 +108,9 @@ fn the_same_life_twice_is_refused_by_where_it_is() {
     let second = files[1].split_off(at);
     files[1] += &second.repeat(3);
     assert_eq!(judged(&files).severity(), Severity::Fine);
+    let life = read("1.trace", files[0].as_bytes()).unwrap();
+    let why = merge([life.clone(), life].concat(), 0).unwrap_err().to_string();
+    assert!(why.contains("line 1: life 1 of p1 is here twice, as this file was given twice"), "{why}");
     let files = [&files[..1], &files[..1]].concat();
     let why = refused(&files);
     assert!(why.contains("life 1 of p1 is in 1.trace as well: give each once"), "{why}");
@@ -167,6 +171,35 @@ fn lives_have_the_numbers_that_what_is_missing_is_told_by() {
     let forgotten = files[1].replacen("\"incarnation\":1,", &format!("\"incarnation\":{},", u64::MAX - 1), 1);
     files[1] = forgotten.replace("\"n\":3", "\"forgotten\":true,\"n\":3");
     assert_eq!(numbers(&files).len(), 3, "no number is too large");
+}
+
+/// Whoever is dead tells nobody that its turn has ended before; who takes it for dead need not hear that.
+#[test]
+fn who_enters_after_a_death_need_not_be_told_of_a_turn_that_ended_before() {
+    let mut run = Run::<RicartAgrawala>::new();
+    run.turn(2);
+    let killed = run.written[1].len();
+    run.now += 10_000;
+    for id in [1, 3] {
+        run.happen(Id::new(id), Event::Notice(Notice::Suspect(Id::new(2))));
+    }
+    run.turn(3);
+    run.turn(1);
+    let mut files = run.files();
+    files[1] = run.written[1][..killed].join("\n") + "\n";
+    let exclusion = |files: &[String]| finding(&judged(files), Property::MutualExclusion);
+    assert_eq!(exclusion(&files), Finding::Held);
+    // The same of a node that was stopped in an orderly way, and of one that came back.
+    files[1] += "{\"end\":{\"at\":5000}}\n";
+    assert_eq!(exclusion(&files), Finding::Held);
+    let again = json!({
+        "at": 90000, "process": 2, "event": "restarted", "incarnation": 2, "past": [[0, 0], [(1 << 29) + 1, 1], [0, 0]],
+    });
+    files[1] += &format!("{}\n{again}\n", header("ricart-agrawala", Id::new(2), 2));
+    assert_eq!(exclusion(&files), Finding::Held);
+    // If nobody took it for dead, somebody had to wait for it.
+    let untold: Vec<_> = files.iter().map(|text| edit(text, |line| line["event"] != "told")).collect();
+    assert!(matches!(exclusion(&untold), Finding::Violated { .. }), "{:?}", exclusion(&untold));
 }
 
 /// Only from when somebody is taken for dead that lives is more possible than is promised; and who gives up all others
