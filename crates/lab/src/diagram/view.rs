@@ -6,7 +6,7 @@ use quorate_core::process::Ticks;
 use quorate_core::trace::{Record, What};
 
 use super::Picture;
-use crate::time::delta_text;
+use crate::time::{DELTA, delta_text};
 
 /// How a picture is to be drawn. The default is time running to the right, from the beginning or towards the first
 /// mark.
@@ -88,6 +88,20 @@ impl Unit {
             Unit::Seconds => "time in s",
             Unit::Steps => "steps",
         }
+    }
+
+    /// About how long something is, in words: to a tenth, or to two digits if it is shorter than one.
+    pub(super) fn about(self, ticks: Ticks) -> String {
+        // Times have no more digits.
+        let least = DELTA / 10_000;
+        if (1..least).contains(&ticks) {
+            return format!("under {}", self.span(least));
+        }
+        let mut grain = DELTA / 10;
+        while grain > least && ticks / grain < 10 {
+            grain /= 10;
+        }
+        self.span(ticks.saturating_add(grain / 2) / grain * grain)
     }
 
     /// A length of time, in words.
@@ -186,6 +200,17 @@ mod tests {
     use quorate_core::id::Id;
 
     use super::*;
+
+    #[test]
+    fn a_length_is_told_to_a_tenth_and_a_short_one_to_two_digits() {
+        let about = |ticks| Unit::Seconds.about(ticks);
+        assert_eq!([200_000_000, 1_260_000, 999_999, 530_400].map(about), ["200 s", "1.3 s", "1 s", "0.53 s"]);
+        assert_eq!(
+            [5_876, 1_100, 42, 7, 0].map(about),
+            ["0.0059 s", "0.0011 s", "under 0.0001 s", "under 0.0001 s", "0 s"]
+        );
+        assert!(!about(u64::MAX).is_empty());
+    }
 
     fn shown(part: &Part, most: usize) -> Range<usize> {
         let records: Vec<_> =

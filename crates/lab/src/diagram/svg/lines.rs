@@ -5,7 +5,6 @@ use std::fmt::Write;
 use super::labels::width;
 use super::{BAND, Drawing, class};
 use crate::diagram::phases::Phase;
-use crate::time::DELTA;
 
 impl Drawing<'_> {
     /// Times, and the lines of the processes.
@@ -48,9 +47,8 @@ impl Drawing<'_> {
         for &index in &self.folds {
             let [before, after] = [&self.layout.moments[index - 1], &self.layout.moments[index]];
             let middle = self.moments[index] - self.spacing.least_gap;
-            let time = after.at.saturating_sub(before.at);
-            // To a tenth: who wants to know exactly reads the times at both sides.
-            let text = self.view.unit.span(time.saturating_add(DELTA / 20) / (DELTA / 10) * (DELTA / 10));
+            // Who wants to know exactly reads the times at both sides.
+            let text = self.view.unit.about(after.at.saturating_sub(before.at));
             for line in 0..self.layout.lines.len() {
                 let across = self.across(line);
                 let [(x, y), (to_x, to_y)] = [self.at(middle - 4.0, across), self.at(middle + 4.0, across)];

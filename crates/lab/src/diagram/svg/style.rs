@@ -110,6 +110,7 @@ text.strong,text.flagged{font-weight:600}
 .line{stroke-width:1.4}
 .cut{stroke-width:5}
 .crashed,.stopped{stroke-width:2;stroke-dasharray:1 7;stroke-linecap:round}
+.stopped{stroke-dasharray:8 8}
 .suspected{fill:none;stroke-width:2;stroke-dasharray:5 3}
 .wanting{fill:url(#hatch);stroke-width:1}
 .inside{stroke-width:1.5}
