@@ -270,18 +270,22 @@ function seen() {
   if (state.connection !== "refused") feed.start();
 }
 
-const STATES = { connecting: "connecting", live: "live", lost: "connection lost", refused: "no token" };
+const STATES = {
+  connecting: "connecting", live: "live", partly: "not all is known", lost: "connection lost", refused: "no token",
+};
 
 function sayState() {
   const { connection, lostAt, backAt, why } = state;
   const shown = by("connection");
-  shown.dataset.state = connection;
-  show(shown, STATES[connection]);
+  const failure = reading.why();
+  // Events may still be heard; what was read before they came is old.
+  const known = connection === "live" && failure !== undefined ? "partly" : connection;
+  shown.dataset.state = known;
+  show(shown, STATES[known]);
   document.body.classList.toggle("stale", connection === "lost");
   const banner = by("banner");
   const isBack = connection === "live" && backAt !== undefined && Date.now() - backAt < 8_000;
   const isLate = connection === "connecting" && why !== undefined;
-  const failure = reading.why();
   banner.dataset.state = connection === "lost" ? "lost" : isBack ? "back" : "refused";
   banner.hidden = connection !== "lost" && !isBack && !isLate && failure === undefined;
   const retry = el("button", { type: "button", class: "quiet", "data-action": "retry" }, "Try now");

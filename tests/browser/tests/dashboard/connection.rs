@@ -44,6 +44,7 @@ fn when_a_majority_returns_everything_is_shown_again() {
     nodes[2].process.kill();
     browser.open(&format!("{}#/lock/kept", nodes[0].page()));
     browser.sees("#banner", &["Not everything can be read: no majority of the members confirms it"]);
+    browser.sees("#connection", &["not all is known"]);
     browser.sees("#subject", &["kept", "Who has it is not known: no majority"]);
     let _back = [2, 3].map(start);
     browser.sees("#holders", &["somebody"]);
