@@ -176,6 +176,7 @@ fn a_command_is_stopped_when_the_lock_is_taken_away() {
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(123), "{told}");
     assert!(told.contains("taken away by force"), "{told}");
+    assert_eq!(node.get("/v1/status").1["sessions"], 0, "it leaves nothing for an hour");
 }
 
 #[test]

@@ -40,7 +40,7 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// Who does not want to wait is told after so long that nobody answers: long enough for another node to take the lead.
 const SHORT_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Who watches is told after so long that nobody has answered.
+/// Who watches is told after so long that nobody has answered; and a farewell that nobody needs takes no longer.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// What is common to locks and elections.
@@ -251,7 +251,11 @@ async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Ter
             leave(session, &name, terminal).await;
             Ok(exit_code_of(signal))
         }
-        Held::UntilLost => Ok(LOST),
+        Held::UntilLost => {
+            // Nobody waits for what it still has; and whoever cannot be reached need not hear it.
+            _ = timeout(SILENCE, session.close()).await;
+            Ok(LOST)
+        }
     }
 }
 
