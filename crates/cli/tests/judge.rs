@@ -106,14 +106,14 @@ fn three_nodes_are_tried_as_the_documentation_says() {
     let script = script.replace("127.0.0.1:742", &clients);
     let script = script.replace("127.0.0.1:743", &members);
     // The nodes end with it, also if something goes wrong.
-    let script = format!("trap 'kill $(jobs -p) 2> /dev/null || true' EXIT\n{script}");
+    let script = format!("trap 'kill $nodes 2> /dev/null || true' EXIT\n{script}");
     let folder = std::env::temp_dir().join(format!("quorate-tried-{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_quorate")).parent().unwrap().display().to_string();
     let path = format!("{binary}:{}", std::env::var("PATH").unwrap());
-    let mut bash = Command::new("timeout");
-    bash.args(["60", "bash", "-euc", &script]).current_dir(&folder).env("PATH", path);
-    let (code, said) = text(&bash.output().unwrap());
+    let mut shell = Command::new("timeout");
+    shell.args(["60", "sh", "-euc", &script]).current_dir(&folder).env("PATH", path);
+    let (code, said) = text(&shell.output().unwrap());
     assert_eq!(code, 0, "{said}");
     assert_eq!(said.matches("my turn: fence ").count(), 3, "{said}");
     for line in ["mutual-exclusion  held", "fencing           held", "  reply     6  2 an entry", "4 → 4"] {
