@@ -85,6 +85,18 @@ impl Refusal {
             Refusal::ForNow(why) | Refusal::Forgetful(why) => why,
         }
     }
+
+    /// What whoever was refused says of that. The words are another's: what a terminal would obey is spelled out.
+    pub(crate) fn as_heard(&self) -> String {
+        let mut heard = String::from("it refuses to talk: ");
+        for letter in self.why().chars() {
+            match letter {
+                '"' | '\'' | '\\' => heard.push(letter),
+                _ => heard.extend(letter.escape_debug()),
+            }
+        }
+        heard
+    }
 }
 
 impl<S: Into<String>> From<S> for Refusal {
@@ -210,6 +222,12 @@ mod tests {
         buffer.push(0);
         assert_eq!(decode::<Frame<(u8, String)>>(&buffer[4..]), None, "too long");
         assert_eq!(decode::<Frame<(u8, String)>>(&[9]), None, "no such frame");
+    }
+
+    #[test]
+    fn words_of_others_are_readable_and_command_no_terminal() {
+        let refusal = Refusal::from("it's of the group \"a\\b\"\u{1b}[2J\nnode=1 is fine");
+        assert_eq!(refusal.as_heard(), "it refuses to talk: it's of the group \"a\\b\"\\u{1b}[2J\\nnode=1 is fine");
     }
 
     #[tokio::test]

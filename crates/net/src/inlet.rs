@@ -177,8 +177,7 @@ impl Inlet {
                     (Some(Frame::Ping(number)), Opened::There) => self.way.answer(number),
                     (Some(Frame::Pong(number)), Opened::Here) => self.outbox.hear_answer(number),
                     (Some(Frame::Refused(refusal)), Opened::There) if !self.is_attached => {
-                        // Its words, not ours.
-                        let why = format!("it refuses to talk: {}", refusal.why().escape_debug());
+                        let why = refusal.as_heard();
                         if self.outbox.be_refused(&why) {
                             warn!(peer = self.from.number(), "hangs up again: {why}");
                         }

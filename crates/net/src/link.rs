@@ -111,8 +111,7 @@ impl Link {
                 }
             }
             Some(Verdict::Refused(refusal)) => {
-                // Its words, not ours.
-                let why = format!("it refuses to talk: {}", refusal.why().escape_debug());
+                let why = refusal.as_heard();
                 if let (Refusal::Forgetful(_), Some(commands)) = (refusal, self.commands.upgrade()) {
                     // Who has stopped already need not hear it.
                     _ = commands.send(Command::Disown { by: self.to, why: why.clone() });

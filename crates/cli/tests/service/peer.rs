@@ -190,6 +190,8 @@ fn what_turns_cannot_promise_is_refused_and_it_is_said_what_to_do() {
     let told = String::from_utf8_lossy(&elsewhere.stderr).into_owned();
     assert!(!elsewhere.status.success() && told.contains("ask that node"), "{told}");
     assert!(quorate(&node.address, &["release", "a", "--force"]).status.success());
+    let listed = String::from_utf8(quorate(&node.address, &["member", "list"]).stdout).unwrap();
+    assert!(listed.matches("takes turns").count() == 3 && !listed.contains("votes"), "{listed}");
     let added = quorate(&node.address, &["member", "add", "4=127.0.0.1:1"]);
     let told = String::from_utf8_lossy(&added.stderr).into_owned();
     assert!(!added.status.success() && told.contains("a fixed list") && !told.contains("learns"), "{told}");

@@ -77,9 +77,9 @@ fn list(arguments: &List, terminal: &mut Terminal) -> Result<ExitCode, Failure> 
     let asked = run_async(async {
         let members = client.members().await.map_err(|error| failed(&error))?;
         let status = client.status().await.map_err(|error| failed(&error))?;
-        Ok((members, status.leader))
+        Ok((members, status.leader, status.engine))
     });
-    let (members, leader) = asked?;
+    let (members, leader, engine) = asked?;
     if terminal.is_json() {
         let shown = members.iter().map(|member| {
             let (node, address, votes) = (member.node, &member.address, member.votes);
@@ -90,9 +90,13 @@ fn list(arguments: &List, terminal: &mut Terminal) -> Result<ExitCode, Failure> 
     }
     let mut table = Table::new(3);
     for member in members {
-        let votes = if member.votes { "votes" } else { "learns" };
+        let part = match (engine, member.votes) {
+            (EngineKind::Peer, _) => "takes turns",
+            (EngineKind::Replicated, true) => "votes",
+            (EngineKind::Replicated, false) => "learns",
+        };
         let leads = if Some(member.node) == leader { ", leads" } else { "" };
-        table.row([format!("node {}", member.node), harmless(&member.address), format!("{votes}{leads}")]);
+        table.row([format!("node {}", member.node), harmless(&member.address), format!("{part}{leads}")]);
     }
     terminal.print(&table.render())?;
     Ok(ExitCode::SUCCESS)
