@@ -236,8 +236,8 @@ impl<M: Mutex> Running<M> {
         settled.is_ok()
     }
 
-    /// A member [knows it better](crate::frame::Refusal::Forgetful). Who does not would wait for this one, or let it in:
-    /// so it does not go on, now or when it is started again.
+    /// A member [knows it better](crate::frame::Refusal::Forgetful). Who does not would wait for this one, or let it
+    /// in. So it does not go on, now or when it is started again.
     fn be_disowned(&mut self, by: Id, why: &str) {
         let trouble = format!("the node has left its group, as node {} knows it better: {why}", by.number());
         // Others may say the same, and once is enough.

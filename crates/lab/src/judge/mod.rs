@@ -15,8 +15,8 @@
 //! | progress | by the laboratory's monitor: who still waited at the end. *Not decided* if it had not waited for longer than the patience |
 //!
 //! A node whose life ends without its leaving has crashed, and who has crashed is not inside; what it was inside with
-//! must be in its trace. A life that ends without a word, while others go on, is a crash. Nobody is told that a turn has
-//! ended by who has crashed since: who enters because that one was taken for dead was excluded by its death.
+//! must be in its trace. A life that ends without a word, while others go on, is a crash. Who has crashed since tells
+//! nobody that its turn has ended: who enters because that one was taken for dead was excluded by its death.
 //!
 //! **Missing** traces, lives and records are named. What is found broken is broken without them, too; what is not
 //! found broken is then not decided.
@@ -183,7 +183,7 @@ fn judge_resources(
             Some(name) => events.entry(name.as_str()).or_default().push(event),
             // Only the end of a life concerns all of them.
             None if matches!(event.record.what, What::Crashed | What::Stopped) => {
-                events.values_mut().for_each(|all| all.push(event))
+                events.values_mut().for_each(|all| all.push(event));
             }
             None => {}
         }

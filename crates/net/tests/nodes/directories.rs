@@ -17,7 +17,7 @@ async fn who_has_lost_its_directory_is_refused_until_it_says_so() {
     assert!(trouble.contains("as node ") && trouble.contains("was the wrong one, with --forgotten"), "{trouble}");
     // Nor does it help to start it again and again, until its life has a number that is large enough.
     for _ in 0..3 {
-        let refused = group.join(1).await.err().expect("what it promised it does not know any better").to_string();
+        let refused = group.join(1).await.expect_err("what it promised it does not know any better").to_string();
         assert!(refused.ends_with(&*trouble), "{refused}");
     }
     let aware = Node::join(group.config(1).forgotten()).await.unwrap();
