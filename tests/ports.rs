@@ -1,5 +1,5 @@
-//! Where the nodes of tests listen. Every test that has to know an address before a node listens there takes it from here,
-//! as programs of tests run beside each other, and their clients beside their nodes.
+//! Where the nodes of tests listen. Every test that has to know an address before a node listens there takes it from
+//! here, as programs of tests run beside each other, and their clients beside their nodes.
 //!
 //! A port belongs to one program until that ends: ports come in blocks, and who has a block listens on the first of it.
 //! All of them are below those that the system gives by itself to whoever connects.
