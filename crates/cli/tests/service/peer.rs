@@ -147,7 +147,8 @@ fn the_lock_of_a_node_that_is_killed_passes_on_and_the_node_comes_back() {
 #[test]
 fn who_holds_a_lock_at_a_node_that_is_left_alone_is_told_that_it_is_lost() {
     let mut group = Group::start("lamport");
-    let mut holder = Running::start(&group.node(3).address, &["lock", "a", "--", "sh", "-c", "echo held; sleep 600"]);
+    let mut holder =
+        Running::start(&group.node(3).address, &["lock", "a", "--", "sh", "-c", "echo held; exec sleep 600"]);
     assert_eq!(holder.line(), "held");
     group.kill(1);
     group.kill(2);
