@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{LONGEST_NAME, MOST_LISTED, is_false};
+use super::is_false;
 
 /// Which part of a list is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -11,19 +11,19 @@ use super::{LONGEST_NAME, MOST_LISTED, is_false};
 pub struct Listing {
     /// Only what has this text in its name, or in the label or number of a session, in upper or lower case.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_NAME)))]
+    #[cfg_attr(feature = "schema", schemars(length(max = super::LONGEST_NAME)))]
     pub search: Option<String>,
     /// Only what comes after this name, or after the session of this number.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_NAME)))]
+    #[cfg_attr(feature = "schema", schemars(length(max = super::LONGEST_NAME)))]
     pub after: Option<String>,
     /// Only what comes before this name, or before the session of this number: the last of it.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_NAME)))]
+    #[cfg_attr(feature = "schema", schemars(length(max = super::LONGEST_NAME)))]
     pub before: Option<String>,
     /// So many at most.
     #[serde(skip_serializing_if = "Option::is_none")]
-    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = MOST_LISTED)))]
+    #[cfg_attr(feature = "schema", schemars(range(min = 1, max = super::MOST_LISTED)))]
     pub limit: Option<u64>,
     /// Only what somebody waits for; of sessions, those that wait.
     #[serde(skip_serializing_if = "is_false")]
