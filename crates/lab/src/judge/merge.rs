@@ -106,7 +106,7 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
         let is_dead = is_followed || is_silent;
         let started = life.header.started;
         for (place, (line, entry)) in std::mem::take(&mut life.entries).into_iter().enumerate() {
-            let wall = started + entry.record.at;
+            let wall = started.saturating_add(entry.record.at);
             source.entries.push(Queued { entry, wall, line, life: index, place, is_end: false });
         }
         let last = source.entries.last().filter(|last| last.life == index && is_dead);
@@ -115,7 +115,7 @@ pub fn merge(mut lives: Vec<Life>, patience: u64) -> Result<Merged, TraceError> 
             let record = Record { what, ..last.entry.record.clone() };
             let entry = Entry { record, resource: None, past: last.entry.past.clone(), sender_life: None };
             // Who stopped in an orderly way wrote when that was; of who was killed only its last word is known.
-            let wall = life.ended.map_or(last.wall, |at| last.wall.max(started + at));
+            let wall = life.ended.map_or(last.wall, |at| last.wall.max(started.saturating_add(at)));
             let (line, place) = (last.line, last.place + 1);
             source.entries.push(Queued { entry, wall, line, life: index, place, is_end: true });
         }

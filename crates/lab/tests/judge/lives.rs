@@ -140,6 +140,17 @@ fn who_wrote_no_end_and_is_taken_for_dead_has_crashed_then() {
     let stops = events.iter().filter(|event| event.record.what == What::Stopped);
     let stops: Vec<_> = stops.map(|event| (event.record.process.number(), event.record.at)).collect();
     assert_eq!(stops, [(2, 1_009_000)], "the others went on");
+    // Whatever it says of when that was.
+    files[1] = edit(&files[1], |line| line.get("end").is_none());
+    files[1] += &format!("{}\n", serde_json::to_string(&Mark::End { at: u64::MAX }).unwrap());
+    files[1] += &again((1 << 29) + 1, 2, false)[1]
+        .lines()
+        .rev()
+        .take(2)
+        .fold(String::new(), |after, line| format!("{line}\n{after}"));
+    let lives = files.iter().flat_map(|text| read("a trace", text.as_bytes()).unwrap()).collect();
+    let events = merge(lives, u64::MAX).unwrap().events;
+    assert!(events.iter().any(|event| (&event.record.what, event.record.at) == (&What::Stopped, u64::MAX)));
 }
 
 /// How drawings number the lives of node 2.
