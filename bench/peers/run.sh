@@ -1,13 +1,12 @@
 #!/bin/bash
-# Starts each lock service on loopback, measures it, stops it, and prints the
-# tables. Usage: ./run.sh [DIRECTORY [REPEATS [SERVICE...]]]
-# CLIENTS="1 16 64" measures with other numbers of clients than 64.
-# DIRECTORY holds the servers' data and the results; it should be on the disk
-# to be measured. Every load lasts a few seconds and every server started here
-# is stopped here, by its process id.
+# Starts each lock service on loopback, measures it, stops it, and prints the tables.
+# Usage: ./run.sh [DIRECTORY [REPEATS [SERVICE...]]]
+# DIRECTORY holds the servers' data and the results; put it on the disk that you want to measure. The default number of
+# clients is 64; set CLIENTS="1 16 64" for others. Every load lasts a few seconds. The script stops every server that it
+# started, by process id.
 #
-# Other work on the machine spoils the figures, so a run waits for quiet and is
-# repeated if it was disturbed, as long as PATIENCE (seconds in all) lasts.
+# Other work on the machine distorts the figures. So each run waits until the machine is idle, and is repeated if other
+# processes disturbed it, for at most PATIENCE seconds in total.
 set -euo pipefail
 
 patience=${PATIENCE:-600}
@@ -22,8 +21,9 @@ read -ra clients_of_runs <<<"${CLIENTS:-64}"
 here=$(cd "$(dirname "$0")" && pwd)
 cargo build --release --quiet --manifest-path "$here/Cargo.toml"
 peers="${CARGO_TARGET_DIR:-$here/target}/release/peers"
-cargo build --release --quiet --manifest-path "$here/../../Cargo.toml" --package quorate
-quorate="${CARGO_TARGET_DIR:-$here/../../target}/release/quorate"
+# The published figures are those of the packaged binary.
+cargo build --profile dist --quiet --manifest-path "$here/../../Cargo.toml" --package quorate
+quorate="${CARGO_TARGET_DIR:-$here/../../target}/dist/quorate"
 
 mkdir -p "$dir"
 results="$dir/results.jsonl"
@@ -38,7 +38,7 @@ stop_servers() {
 }
 trap stop_servers EXIT
 
-# serve NAME COMMAND...: starts one server in a data directory of its own.
+# serve NAME COMMAND...: starts one server in its own data directory.
 serve() {
     local name=$1
     shift
@@ -116,7 +116,7 @@ endpoint_list() { # base port, how many
 
 busy_ticks() { awk '/^cpu /{print $2 + $3 + $4 + $7 + $8 + $9}' /proc/stat; }
 
-# Waits until the machine is idle but for the servers' own background work.
+# Waits until the machine is idle, except for the servers' own background work.
 wait_for_quiet() {
     local before
     while ((patience > 0)); do
@@ -127,7 +127,7 @@ wait_for_quiet() {
     done
 }
 
-# run ARGUMENTS...: one measured run, its result line kept; again if disturbed.
+# run ARGUMENTS...: does one measured run and keeps its result line; repeats the run if it was disturbed.
 run() {
     local out others tries
     for ((tries = 1; tries <= 3; tries++)); do
@@ -182,7 +182,7 @@ for ((repeat = 1; repeat <= repeats; repeat++)); do
         warm_up
         measure "$service"
         if [ "$service" = redis-1 ] || [ "$service" = redlock-5 ]; then
-            # The same lock polled far more often than its clients do by default.
+            # The same lock, polled far more often than the clients poll by default.
             for clients in 16 64; do
                 run --label "$service-poll-1ms" --workload contended --clients "$clients" \
                     --retry-min-ms 1 --retry-max-ms 2
