@@ -15,19 +15,19 @@ impl Tables {
             actions.extend(allowed.map(|(place, _)| Act::Move(host, place)));
         }
         let faults = budget.has_letter_faults();
-        let (mut last_key, mut is_told) = (None, false);
+        let (mut last, mut is_told) = (None, false);
         for (place, &letter) in state[self.letters_at()..].iter().enumerate() {
             let facts = &self.letter_facts[letter as usize];
-            // The same key again: an equal letter, or one that has to wait for those before it. The end of a session
-            // waits only for what else is told.
-            if last_key == Some(facts.key) {
+            // An equal letter, or one that has to wait for those before it. The end of a session waits only for what
+            // else is told.
+            if last.is_some_and(|last| self.are_in_one_queue(last, letter)) {
                 if facts.is_end_of_session && !is_told {
                     actions.push(Act::Deliver(place));
                 }
                 is_told |= facts.is_notice;
                 continue;
             }
-            (last_key, is_told) = (Some(facts.key), facts.is_notice);
+            (last, is_told) = (Some(letter), facts.is_notice);
             actions.push(Act::Deliver(place));
             if faults && facts.is_message {
                 if budget.allows(Cost::Duplicate) {

@@ -86,7 +86,7 @@ where
 {
     let of = |pending: &dyn Fn(&[u32]) -> bool, why: &str| {
         let lasso = liveness::lasso(&machine.tables, searched, graph, pending)?;
-        Some(of_lasso(machine, first, &lasso, why))
+        Some(of_lasso(machine, first, searched, &lasso, why))
     };
     match goal {
         Goal::StarvationFreedom => (0..machine.tables.n)
@@ -113,7 +113,13 @@ where
 }
 
 /// A run that leads to a cycle on which what is hoped for never comes.
-fn of_lasso<P, A>(machine: &Machine<P, A>, first: &[u32], lasso: &Lasso, why: &str) -> Counterexample
+fn of_lasso<P, A>(
+    machine: &Machine<P, A>,
+    first: &[u32],
+    searched: &Searched,
+    lasso: &Lasso,
+    why: &str,
+) -> Counterexample
 where
     P: Process<Input: Recorded, Output: Recorded>,
     A: Free<P>,
@@ -125,6 +131,7 @@ where
     let (begins, before) = (walk.steps.len(), (walk.state.clone(), walk.stage.situation()));
     for action in &lasso.cycle {
         walk.take(action.unpack());
+        walk.arrange_as_found(searched);
     }
     let is_same = before.1 == walk.stage.situation();
     assert!(before.0 == walk.state && (is_same || machine.tables.renumbers), "a cycle ends where it begins");
@@ -171,6 +178,14 @@ where
             tries::change(host.tries().unwrap_or_default(), |whose, number| number + self.larger[whose]);
             assert_eq!(self.stage.host(id), &host, "the stage goes the way of the search");
         }
+    }
+
+    /// Puts the letters of the state in the order in which they stand where the search found the state first: it may
+    /// have come by another way, and the next action counts places there.
+    fn arrange_as_found(&mut self, searched: &Searched) {
+        let fingerprint = self.machine.tables.fingerprint(&self.state).max(1);
+        let number = searched.visited.get(fingerprint).expect("a cycle goes through states that were found");
+        self.state = searched.kept.state(number as usize).to_vec();
     }
 
     /// What an action of the search is on the stage.

@@ -42,24 +42,21 @@ pub(super) struct Lasso {
 }
 
 impl Graph {
-    /// The graph of a search that kept its states. Of one that is not complete it has the steps that were followed: its
-    /// cycles are cycles, and there may be others.
+    /// The graph of a search that kept its states. Of one that is not complete it has the steps from all levels but the
+    /// last: its cycles are cycles, and there may be others.
     pub(super) fn new(machine: &Tables, searched: &Searched) -> Graph {
         let (mut begins, mut steps) = (vec![0], Vec::new());
         let (mut actions, mut change) = (Vec::new(), Change::default());
         for place in 0..searched.kept.len() {
-            let state = searched.kept.state(place);
-            let fingerprint = machine.fingerprint(state);
-            if machine.actions(state, &mut actions).is_err() {
-                assert!(!searched.complete, "a complete search knows every step");
-                actions.clear();
-            }
-            for &act in &actions {
-                let followed = machine.follow(state, act, &mut change).is_ok();
-                let target = || searched.visited.get(machine.changed(state, fingerprint, &change).max(1));
-                let target = followed.then(target).flatten().filter(|&target| (target as usize) < searched.kept.len());
-                assert!(target.is_some() || !searched.complete, "a complete search has followed every step");
-                steps.extend(target.map(|target| (target, act.pack())));
+            if place < searched.expanded {
+                let state = searched.kept.state(place);
+                let fingerprint = machine.fingerprint(state);
+                machine.actions(state, &mut actions).expect("a state that was expanded has known actions");
+                for &act in &actions {
+                    machine.follow(state, act, &mut change).expect("a state that was expanded has known successors");
+                    let target = searched.visited.get(machine.changed(state, fingerprint, &change).max(1));
+                    steps.push((target.expect("the successors of expanded states were visited"), act.pack()));
+                }
             }
             begins.push(steps.len());
         }

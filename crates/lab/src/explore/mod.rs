@@ -24,6 +24,8 @@ mod findings;
 mod frontier;
 pub mod goal;
 mod interner;
+#[cfg(test)]
+mod layout_tests;
 mod liveness;
 mod lives;
 mod machine;
@@ -111,6 +113,14 @@ pub struct Exploration {
     pub max_bytes: u64,
     /// Whether to end at the first violation.
     pub stop: bool,
+}
+
+/// What is about to be explored.
+struct Prepared<P: Process, A> {
+    entry: Entry,
+    goals: Vec<Goal>,
+    machine: Machine<P, A>,
+    first: Vec<u32>,
 }
 
 /// How many timers run out at most, in a world without time, unless something else is said.
@@ -210,11 +220,22 @@ impl Exploration {
         P: Process<Input: Recorded, Output: Recorded>,
         A: Free<P>,
     {
+        let prepared = self.prepare::<P, A>(entry, create, 0)?;
+        Ok(self.explore(prepared, search::slab(self.max_states), progress))
+    }
+
+    /// Refuses what cannot be explored, and builds the tables and the first state of what can. The salt changes every
+    /// hash, and must change no answer.
+    fn prepare<P, A>(&self, entry: &Entry, create: Create<P>, salt: u64) -> Result<Prepared<P, A>, ExplorationError>
+    where
+        P: Process<Input: Recorded, Output: Recorded>,
+        A: Free<P>,
+    {
         let goals = self.goals(entry)?;
-        let entry = &self.as_chosen(entry)?;
-        self.check(entry, &goals)?;
-        let group = self.group(entry)?;
-        let rules = self.rules(entry, &goals);
+        let entry = self.as_chosen(entry)?;
+        self.check(&entry, &goals)?;
+        let group = self.group(&entry)?;
+        let rules = self.rules(&entry, &goals);
         let company = Company {
             group,
             create,
@@ -222,7 +243,17 @@ impl Exploration {
             drift: self.drift,
             with_resource: rules.bounds.writes > 0,
         };
-        let (mut machine, first) = Machine::<P, A>::new(company.clone(), rules.clone(), &goals);
+        let (machine, first) = Machine::new(company, rules, &goals, salt);
+        Ok(Prepared { entry, goals, machine, first })
+    }
+
+    /// Explores so many states at a time: how many must change no answer.
+    fn explore<P, A>(&self, prepared: Prepared<P, A>, slab: usize, progress: &mut dyn FnMut(Progress)) -> Findings
+    where
+        P: Process<Input: Recorded, Output: Recorded>,
+        A: Free<P>,
+    {
+        let Prepared { entry, goals, mut machine, first } = prepared;
         let about_cycles = goals.iter().any(|goal| goal.is_about_cycles());
         let limits = Limits {
             threads: self.threads.unwrap_or_else(|| available_parallelism().map_or(1, |cores| cores.get())),
@@ -231,7 +262,7 @@ impl Exploration {
             stop: self.stop,
             acyclic: about_cycles && !self.reduce,
             keep: false,
-            slab: search::slab(self.max_states),
+            slab,
         };
         let mut reduction = self.reduce.then(Reduction::default);
         let mut searched = search::search(&mut machine, &first, &goals, &limits, &mut reduction, progress);
@@ -281,7 +312,7 @@ impl Exploration {
             (goal, verdict)
         });
         let verdicts: Vec<_> = verdicts.collect();
-        Ok(self.findings(entry, &company.group, &rules, &machine, &searched, verdicts))
+        self.findings(&entry, &machine, &searched, verdicts)
     }
 
     fn why_incomplete(&self, searched: &Searched) -> String {
@@ -300,12 +331,11 @@ impl Exploration {
     fn findings<P: Process, A>(
         &self,
         entry: &Entry,
-        group: &Group,
-        rules: &Rules,
         machine: &Machine<P, A>,
         searched: &Searched,
         verdicts: Vec<(Goal, Verdict)>,
     ) -> Findings {
+        let (rules, options) = (&machine.tables.rules, &machine.company.group.options);
         let states = searched.visited.len() as u64;
         let asked = verdicts.iter().map(|(goal, _)| *goal);
         let counted =
@@ -322,7 +352,7 @@ impl Exploration {
             seconds: searched.seconds,
             bytes: searched.visited.bytes() as u64,
             collision: (states as f64) * (states as f64) / 2.0 / 2f64.powi(64),
-            promised: asked.filter(|goal| self.is_promised(*goal, entry, &group.options)).collect(),
+            promised: asked.filter(|goal| self.is_promised(*goal, entry, options)).collect(),
             verdicts,
             bounds: self.bounds_in_words(entry, rules, machine.tables.host_facts.iter().any(|host| host.armed)),
             broken_assumptions: self.broken_assumptions(entry, rules),

@@ -30,7 +30,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::action::Act;
 use super::budget::Budget;
 use super::successor::Change;
-use super::tables::{EventKind, Provider, Step, Tables};
+use super::tables::{EventKind, FREE, Provider, Step, Tables};
 use crate::network::Order;
 
 /// Which deliveries are inert.
@@ -255,7 +255,10 @@ fn same_letters(machine: &Tables, one: [&Step; 2], other: [&Step; 2]) -> bool {
     let sent = |steps: [&Step; 2]| {
         let mut letters: Vec<u32> = steps.iter().flat_map(|step| step.letters.iter().copied()).collect();
         // A stable sort: letters of one ordered channel have the same key, and keep their order.
-        letters.sort_by_key(|&letter| machine.letter_facts[letter as usize].key);
+        letters.sort_by_key(|&letter| {
+            let key = machine.letter_facts[letter as usize].key;
+            (key, if key & FREE == 0 { 0 } else { letter })
+        });
         letters
     };
     sent(one) == sent(other)

@@ -3,6 +3,9 @@
 //! A level is worked through in slabs of a fixed size, each in three phases: expand every state of the slab into
 //! candidates (a fingerprint, a parent, an action), sorted into shards; look the candidates of each shard up; build the
 //! states that are new. Each phase is divided among threads, and none of the phases' results depends on how.
+//!
+//! New states are numbered by the numbers of their parents and by the action that leads to them. So which of several
+//! equally short runs is found depends on what was asked for alone: not on hashes, shards, slabs or threads.
 
 use std::cell::Cell;
 use std::ops::Range;
@@ -35,8 +38,8 @@ pub(super) struct Limits {
 }
 
 /// How many states are expanded before the limits are looked at, and somebody is told how far it is. Who may find few
-/// states must not find many more, nor be heard late. In which order states are found depends on it, and so it depends
-/// on nothing but what was asked for.
+/// states must not find many more, nor be heard late. Where a search that reaches a limit ends depends on it, and so it
+/// depends on nothing but what was asked for.
 pub(super) fn slab(max_states: u64) -> usize {
     usize::try_from(max_states / SLABS).unwrap_or(SLAB).clamp(LEAST_SLAB, SLAB)
 }
@@ -83,6 +86,8 @@ pub(super) struct Searched {
     pub(super) breaches: Vec<Option<Breach>>,
     /// All states, if they are kept.
     pub(super) kept: Frontier,
+    /// How many states there are in the levels that were expanded to their ends.
+    pub(super) expanded: usize,
     pub(super) seconds: f64,
 }
 
@@ -93,6 +98,13 @@ struct Candidate {
     /// The place of its parent in the level.
     parent: u32,
     action: Action,
+}
+
+impl Candidate {
+    /// Of candidates for one state the least wins, and new states are numbered in this order.
+    fn order(&self) -> (u32, Action) {
+        (self.parent, self.action)
+    }
 }
 
 /// The candidates of each shard.
@@ -184,6 +196,7 @@ impl<'a> Search<'a> {
             left_open: 0,
             breaches: (0..goals.len()).map(broken_at_first).collect(),
             kept,
+            expanded: 0,
             seconds: 0.0,
         };
         Search {
@@ -224,6 +237,7 @@ impl<'a> Search<'a> {
             if self.limits.keep {
                 self.searched.kept.append(self.next.clone());
             }
+            self.searched.expanded = self.next_begins;
             self.level_begins = self.next_begins;
             self.next_begins = self.searched.visited.len();
             self.level = std::mem::take(&mut self.next);
@@ -364,12 +378,13 @@ impl<'a> Search<'a> {
         true
     }
 
-    /// Puts the candidates that are new into the table, and returns them in the order of their numbers.
+    /// Puts the candidates that are new into the table, and returns them in the order of their numbers: by parent, and
+    /// by action.
     fn look_up(&mut self, expanded: &[Expanded]) -> Vec<Candidate> {
         let threads = self.threads_for(expanded.iter().map(|part| part.transitions as usize).sum());
         let next_begins = self.next_begins as u32;
-        let shards = &mut self.searched.visited.shards;
-        let parts = in_parallel_over(threads, shards, |begin, shards| {
+        let visited = &mut self.searched.visited;
+        let parts = in_parallel_over(threads, &mut visited.shards, |begin, shards| {
             let mut found = Vec::new();
             for (place, shard) in shards.iter_mut().enumerate() {
                 let candidates = expanded.iter().map(|part| &*part.candidates[begin + place]);
@@ -377,31 +392,28 @@ impl<'a> Search<'a> {
             }
             found
         });
-        let mut winners = Vec::new();
-        let mut offsets = Vec::new();
+        let mut winners: Vec<Candidate> = Vec::new();
         for (new, cyclic) in parts.into_iter().flatten() {
-            offsets.push((self.searched.visited.len() + winners.len()) as u32);
             winners.extend(new);
             self.searched.cyclic |= cyclic;
         }
-        let (winners_ref, offsets_ref, first) = (&winners, &offsets, self.searched.visited.len());
-        in_parallel_over(threads, &mut self.searched.visited.shards, |begin, shards| {
-            for (place, shard) in shards.iter_mut().enumerate() {
-                let from = offsets_ref[begin + place] as usize - first;
-                let to = offsets_ref.get(begin + place + 1).map_or(winners_ref.len(), |&next| next as usize - first);
-                let mut number = offsets_ref[begin + place];
-                for some in winners_ref[from..to].chunks(AT_ONCE) {
-                    fetch(shard, some);
-                    for winner in some {
-                        shard.renumber(winner.fingerprint, number);
-                        number += 1;
+        // Each shard's are nearly in order, which this sort makes use of.
+        winners.sort_by_key(Candidate::order);
+        let mut numbered = vec![Vec::new(); SHARDS];
+        for (number, winner) in (visited.len() as u32..).zip(&winners) {
+            numbered[shard_of(winner.fingerprint)].push((winner.fingerprint, number));
+            visited.add(self.level_begins as u32 + winner.parent, winner.action);
+        }
+        in_parallel_over(threads, &mut visited.shards, |begin, shards| {
+            for (shard, numbered) in shards.iter_mut().zip(&numbered[begin..]) {
+                for some in numbered.chunks(AT_ONCE) {
+                    fetch(shard, some.iter().map(|(fingerprint, _)| *fingerprint));
+                    for &(fingerprint, number) in some {
+                        shard.renumber(fingerprint, number);
                     }
                 }
             }
         });
-        for winner in &winners {
-            self.searched.visited.add(self.level_begins as u32 + winner.parent, winner.action);
-        }
         winners
     }
 
@@ -447,13 +459,13 @@ fn look_up_in<'c>(
     let (mut new, mut cyclic): (Vec<Candidate>, bool) = (Vec::new(), false);
     for candidates in candidates {
         for some in candidates.chunks(AT_ONCE) {
-            fetch(shard, some);
+            fetch(shard, some.iter().map(|candidate| candidate.fingerprint));
             for candidate in some {
                 match shard.get_or_insert(candidate.fingerprint, PROVISIONAL | new.len() as u32) {
                     None => new.push(*candidate),
                     Some(number) if number & PROVISIONAL != 0 => {
                         let known = &mut new[(number & !PROVISIONAL) as usize];
-                        if (candidate.parent, candidate.action) < (known.parent, known.action) {
+                        if candidate.order() < known.order() {
                             *known = *candidate;
                         }
                     }
@@ -465,12 +477,12 @@ fn look_up_in<'c>(
     (new, cyclic)
 }
 
-/// How many candidates' memory is fetched at once.
+/// How many fingerprints' memory is fetched at once.
 const AT_ONCE: usize = 16;
 
 /// Nothing depends on what this computes; but the memory that it reads is there when it is needed.
 #[inline]
-fn fetch(shard: &Shard, candidates: &[Candidate]) {
-    let fetched = candidates.iter().fold(0, |sum, candidate| sum ^ shard.at_home(candidate.fingerprint));
+fn fetch(shard: &Shard, fingerprints: impl Iterator<Item = u64>) {
+    let fetched = fingerprints.fold(0, |sum, fingerprint| sum ^ shard.at_home(fingerprint));
     std::hint::black_box(fetched);
 }

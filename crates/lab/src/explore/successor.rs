@@ -368,7 +368,7 @@ impl Tables {
         let mut run = 0;
         letters.iter().enumerate().fold(parts, |sum, (place, &letter)| {
             let facts = &self.letter_facts[letter as usize];
-            let same = place > 0 && self.letter_facts[letters[place - 1] as usize].key == facts.key;
+            let same = place > 0 && self.are_in_one_queue(letters[place - 1], letter);
             run = if same { run + 1 } else { 0 };
             sum.wrapping_add(facts.hash.wrapping_mul(self.weight(run)))
         })
@@ -402,16 +402,15 @@ impl Tables {
         sum
     }
 
-    /// How many letters of the same key stand before the added letter of this place.
+    /// How many letters of the same queue stand before the added letter of this place.
     fn run_of(&self, state: &[u32], change: &Change, place: usize) -> usize {
-        let key_of = |letter: u32| self.letter_facts[letter as usize].key;
-        let key = key_of(change.added[place]);
+        let is_same = |letter: u32| self.are_in_one_queue(letter, change.added[place]);
         let there = state[self.letters_at()..].iter().enumerate();
-        let there = there.filter(|&(at, &letter)| key_of(letter) == key && change.removed != Some(at)).count();
-        there + change.added[..place].iter().filter(|&&letter| key_of(letter) == key).count()
+        let there = there.filter(|&(at, &letter)| is_same(letter) && change.removed != Some(at)).count();
+        there + change.added[..place].iter().filter(|&&letter| is_same(letter)).count()
     }
 
-    /// The fingerprint without the letter at this place, which is the first of its key.
+    /// The fingerprint without the letter at this place, which is the first of its queue.
     #[inline]
     fn without_letter(&self, state: &[u32], fingerprint: u64, place: usize) -> u64 {
         let letters = &state[self.letters_at()..];
@@ -419,7 +418,7 @@ impl Tables {
         if !self.is_fifo() {
             return fingerprint.wrapping_sub(facts.hash);
         }
-        let run = letters[place..].iter().take_while(|&&letter| self.letter_facts[letter as usize].key == facts.key);
+        let run = letters[place..].iter().take_while(|&&letter| self.are_in_one_queue(letters[place], letter));
         run.enumerate().fold(fingerprint, |sum, (at, &letter)| {
             let hash = self.letter_facts[letter as usize].hash;
             let sum = sum.wrapping_sub(hash.wrapping_mul(self.weight(at)));

@@ -108,7 +108,8 @@ pub(super) struct HostFacts {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct LetterFacts {
     pub(super) hash: u64,
-    /// Where it stands in a state. Those with the same key arrive in order, or are the same.
+    /// Where it stands in a state: by who sends it to whom, and all that may arrive in any order behind the others.
+    /// Those with the same key are in the order of sending, equal ones beside each other.
     pub(super) key: u32,
     /// What befalls who gets it.
     pub(super) event: u32,
@@ -204,7 +205,7 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    pub(super) fn new(rules: Rules, n: usize) -> Tables {
+    pub(super) fn new(rules: Rules, n: usize, salt: u64) -> Tables {
         let nobody_is_gone = rules.bounds.crashes == 0 && rules.absent.is_empty();
         let mut tables = Tables {
             is_plain: rules.order == Order::Any && !rules.causal && nobody_is_gone,
@@ -214,10 +215,10 @@ impl Tables {
             host_hashes: Vec::new(),
             letter_facts: Vec::new(),
             event_kinds: Vec::new(),
-            watches: Interner::new(4),
+            watches: Interner::new(salt + 4),
             watch_facts: Vec::new(),
-            pasts: Interner::new(5),
-            batches: Interner::new(6),
+            pasts: Interner::new(salt + 5),
+            batches: Interner::new(salt + 6),
             steps: Pairs::default(),
             followed: Vec::new(),
             step_table: Vec::new(),
@@ -309,14 +310,25 @@ impl Tables {
         number
     }
 
+    #[inline]
+    fn key(&self, letter: u32) -> u32 {
+        self.letter_facts[letter as usize].key
+    }
+
+    /// Whether two letters are equal, or arrive in the order in which they were sent.
+    #[inline]
+    pub(super) fn are_in_one_queue(&self, one: u32, other: u32) -> bool {
+        one == other || (self.key(one) == self.key(other) && self.key(one) & FREE == 0)
+    }
+
     /// Puts a letter where it stands in a state.
     pub(super) fn insert(&self, state: &mut Vec<u32>, letter: u32) {
-        let key = self.letter_facts[letter as usize].key;
-        let mut place = state.len();
-        while place > self.letters_at() && self.letter_facts[state[place - 1] as usize].key > key {
-            place -= 1;
-        }
-        state.insert(place, letter);
+        let (begin, key) = (self.letters_at(), self.key(letter));
+        let behind = state[begin..].iter().rev().take_while(|&&other| self.key(other) > key).count();
+        let end = state.len() - behind;
+        let same_key = state[begin..end].iter().rev().take_while(|&&other| self.key(other) == key);
+        let equal = same_key.enumerate().find(|&(_, &other)| other == letter && key & FREE != 0);
+        state.insert(equal.map_or(end, |(behind, _)| end - behind), letter);
     }
 
     /// Whether letters of one channel arrive in order.
@@ -351,7 +363,7 @@ impl Tables {
     }
 }
 
-/// Letters that wait for no other stand behind those that do.
+/// Marks the keys of letters that wait for no other: they stand behind those that do.
 pub(super) const FREE: u32 = 1 << 31;
 
 const PLACE: u64 = 0x9e37_79b9_7f4a_7c15;

@@ -1,7 +1,5 @@
 //! What watches a searched state: the monitors of the properties, as one more part of the state.
 
-use std::hash::{Hash, Hasher};
-
 use quorate_core::catalog::Property;
 use quorate_core::id::{Id, IdSet};
 use quorate_core::trace::{Record, What};
@@ -13,7 +11,7 @@ use crate::stage::resource::Resource;
 use crate::stage::wish::Times;
 
 /// The state of everything that watches, and of the resource, which only answers.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Watch {
     /// One for each goal that has one, with the place of the goal.
     monitors: Vec<(usize, Monitor)>,
@@ -24,18 +22,6 @@ pub(super) struct Watch {
     bypass: Option<Bypass>,
     /// What the applications enter for, if they touch it.
     resource: Option<Resource>,
-}
-
-/// A search without a resource has the fingerprints that it would have if there were no such thing: which one of
-/// several shortest runs it finds hangs on them.
-impl Hash for Watch {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        let Watch { monitors, request_order, causality, bypass, resource } = self;
-        (monitors, request_order, causality, bypass).hash(state);
-        if let Some(resource) = resource {
-            resource.hash(state);
-        }
-    }
 }
 
 /// What a watch sees of a step.

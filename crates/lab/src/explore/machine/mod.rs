@@ -4,8 +4,8 @@
 //! bounds, and one for each letter on its way. As a step is a pure function of a host and of what befalls it, its
 //! result is computed once and remembered. While a level of the search is expanded, the tables are only read, by all
 //! threads; what is missing in them is a need, and is provided between two levels, in a fixed
-//! order. So numbers are the same whatever the number of threads, and fingerprints come from contents, not from
-//! numbers.
+//! order. No answer depends on the numbers: letters stand in a state by who sends them to whom and in the order of
+//! sending, and fingerprints, which come from contents, do not depend on that order.
 
 mod provide;
 
@@ -40,15 +40,20 @@ where
     A: Free<P>,
 {
     /// The tables of a search, and its first state.
-    pub(in crate::explore) fn new(company: Company<P>, rules: Rules, goals: &[Goal]) -> (Machine<P, A>, Vec<u32>) {
+    pub(in crate::explore) fn new(
+        company: Company<P>,
+        rules: Rules,
+        goals: &[Goal],
+        salt: u64,
+    ) -> (Machine<P, A>, Vec<u32>) {
         let n = company.group.n;
         let mut machine = Machine {
-            tables: Tables::new(rules, n as usize),
+            tables: Tables::new(rules, n as usize, salt),
             company,
-            hosts: Interner::new(1),
-            letters: Interner::new(2),
-            events: Interner::new(3),
-            applications: Interner::new(8),
+            hosts: Interner::new(salt + 1),
+            letters: Interner::new(salt + 2),
+            events: Interner::new(salt + 3),
+            applications: Interner::new(salt + 8),
         };
         machine.tables.renumbers = machine.has_endless_tries();
         machine.tables.is_plain &= !machine.tables.renumbers;
@@ -203,8 +208,8 @@ where
         let overdue = self.tables.rules.delay_bound.is_some_and(|bound| letter.age >= bound);
         let (number, new) = self.letters.intern(letter);
         if new {
-            // With FIFO channels the letters of one stand together, before all that are free.
-            let key = if ordered { from * self.tables.n as u32 + to } else { FREE | number };
+            let channel = from * self.tables.n as u32 + to;
+            let key = if ordered { channel } else { FREE | channel };
             let hash = self.letters.hash(number);
             let mut letter = self.letters.value(number).clone();
             let tries = if self.tables.renumbers { letter.tries() } else { Vec::new() };
