@@ -1,4 +1,4 @@
-//! The explorer: what it must find, how many states there are, and that neither threads nor reduction change an answer.
+//! The explorer: what it must find, how many states there are, and that the number of threads changes no answer.
 
 use std::fmt::Write;
 
@@ -38,14 +38,6 @@ fn the_states_of_ricart_and_agrawala_are_those_that_others_count() {
         assert!(findings.holds(Goal::MutualExclusion) && findings.holds(Goal::DeadlockFreedom));
         assert!(n < 4 || findings.bytes < 40 * findings.states, "{} bytes", findings.bytes);
     }
-}
-
-#[test]
-fn reduction_leaves_less_than_a_quarter_of_them_and_the_same_ends() {
-    let full = explore("ricart-agrawala", &bare(4, 1));
-    let reduced = explore("ricart-agrawala", &Exploration { reduce: true, ..bare(4, 1) });
-    assert!(reduced.states * 4 < full.states, "{} of {}", reduced.states, full.states);
-    assert_eq!((reduced.ends, reduced.ends_digest), (full.ends, full.ends_digest));
 }
 
 /// What each algorithm's assumptions allow, small enough for a test: with every option's every value.
@@ -113,9 +105,9 @@ fn threads_change_nothing() {
     }
 }
 
-/// The factor for every algorithm is in `reduction.txt`; what matters is that nothing else changes.
+/// How many states each world has is in `state_counts.txt`: `UPDATE=1` rewrites it.
 #[test]
-fn reduction_changes_no_verdict_and_no_end() {
+fn the_number_of_states_of_each_world_is_known() {
     let mut table = String::new();
     for (algorithm, exploration) in worlds() {
         let entry = ENTRIES.iter().find(|entry| entry.name == algorithm).expect("it is in the catalogue");
@@ -124,39 +116,14 @@ fn reduction_changes_no_verdict_and_no_end() {
         }
         let is_asked = |goal: &Goal| *goal != Goal::RequestOrder && !goal.is_about_resource();
         let goals = Goal::of_family(entry.family).iter().copied().filter(is_asked);
-        let exploration = Exploration { goals: Some(goals.collect()), ..exploration };
-        let full = explore(algorithm, &exploration);
-        let reduced = explore(algorithm, &Exploration { reduce: true, ..exploration.clone() });
-        let factor = full.states as f64 / reduced.states as f64;
-        let bounds = full.bounds.join(", ");
-        let (reduced_states, states) = (reduced.states, full.states);
-        writeln!(table, "{factor:>6.2}  {reduced_states:>7} of {states:>7}  {algorithm}, {bounds}").unwrap();
-        assert_eq!((full.ends, full.ends_digest), (reduced.ends, reduced.ends_digest), "{algorithm}");
-        for ((goal, all), (_, fewer)) in words(&full).into_iter().zip(words(&reduced)) {
-            let cycles_left_out = fewer == "undecided" && goal.is_about_cycles();
-            assert!(all == fewer || cycles_left_out, "{algorithm}: {goal}: {all}, reduced: {fewer}");
-        }
+        let findings = explore(algorithm, &Exploration { goals: Some(goals.collect()), ..exploration });
+        writeln!(table, "{:>7}  {algorithm}, {}", findings.states, findings.bounds.join(", ")).unwrap();
     }
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/reduction.txt");
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/state_counts.txt");
     if std::env::var_os("UPDATE").is_some() {
         std::fs::write(path, &table).unwrap();
     }
     assert_eq!(table, std::fs::read_to_string(path).unwrap(), "UPDATE=1 rewrites {path}");
-}
-
-/// What was left out wrongly makes a proof wrong, and nothing else: without one there is no reason to begin again.
-#[test]
-fn a_reduced_search_that_reaches_a_limit_ends() {
-    let goals = Some(vec![Goal::MutualExclusion]);
-    let exploration =
-        Exploration { times: Times::AtMost(2), reduce: true, max_states: 20_000, goals, ..Exploration::default() };
-    let (mut begun, mut states) = (1, 0);
-    let mut watch = |progress: Progress| {
-        begun += u32::from(progress.states < states);
-        states = progress.states;
-    };
-    let findings = exploration.run("lamport", &mut watch).expect("it can be explored");
-    assert_eq!((findings.complete, begun), (false, 1));
 }
 
 /// Who looks on may end it, and what was not decided by then is not called decided.
@@ -306,13 +273,11 @@ fn a_small_limit_is_looked_at_often() {
 fn every_condition_is_named() {
     let default = Exploration::default;
     let order = Some(vec![Goal::RequestOrder]);
-    let safe = Some(vec![Goal::MutualExclusion]);
     let talk = Bounds { pokes: 1, ..Bounds::default() };
     let crash = Bounds { crashes: 1, ..Bounds::default() };
     for (algorithm, exploration, named) in [
         ("central", default(), "p1 serves and does not ask"),
         ("ricart-agrawala", bare(2, 1), "replies=bare"),
-        ("ricart-agrawala", Exploration { reduce: true, goals: safe, ..default() }, "reduced"),
         ("lamport", Exploration { n: 2, bounds: talk, unstamped_pokes: true, goals: order, ..default() }, "no stamps"),
         ("ring", Exploration { n: 2, bounds: crash, ..default() }, "everybody is told of crashes"),
         ("ring", Exploration { n: 2, bounds: crash, detector: Some(false), ..default() }, "nobody is told of crashes"),
@@ -338,11 +303,6 @@ fn what_cannot_be_explored_is_refused_with_a_sentence() {
         (refuse("bully", Exploration { goals: Some(vec![Goal::Fencing]), ..default() }), "fencing is not asked of"),
         (refuse("bully", Exploration { goals: Some(Vec::new()), ..default() }), "nothing is asked"),
         (refuse("bully", Exploration { delay_bound: 0, ..default() }), "a delay bound of 0 ticks"),
-        (
-            refuse("lamport", Exploration { reduce: true, ..default() }),
-            "reduction does not go together with request-order",
-        ),
-        (refuse("bully", Exploration { reduce: true, ..default() }), "together with synchronous timing"),
     ];
     for (refusal, words) in cases {
         assert!(refusal.contains(words), "`{refusal}` does not say `{words}`");

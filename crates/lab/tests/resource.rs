@@ -200,8 +200,6 @@ fn what_cannot_be_asked_is_said() {
     let plain = Exploration { recovery: None, ..resource(SUSPICION) };
     let endless = Exploration { times: Times::Endless, ..plain.clone() };
     assert_eq!(error("central", &endless), ExplorationError::EndlessFences);
-    let reduced = Exploration { reduce: true, ..plain.clone() };
-    assert_eq!(error("central", &reduced), ExplorationError::CannotReduce { with: "writes" });
     let election = Exploration { goals: None, ..plain };
     assert_eq!(error("ring", &election), ExplorationError::NoWrites { family: Family::Election });
 }

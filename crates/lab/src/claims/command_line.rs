@@ -64,7 +64,6 @@ pub fn check(algorithm: &str, exploration: &Exploration) -> String {
     if let Some(goals) = &exploration.goals {
         put(true, "property", &list(goals, ToString::to_string));
     }
-    put(exploration.reduce, "reduce", "");
     put(exploration.stop, "stop", "");
     line
 }

@@ -1,5 +1,7 @@
 //! The list of exercises.
 
+use quorate_core::catalog::{Entry, Visitor};
+
 use super::asker::Asker;
 use super::queue::Queue;
 use super::ring::Candidate;
@@ -16,6 +18,19 @@ macro_rules! flaw {
     ($family:ident::$name:ident) => {
         Flaw { number: $family::$name, name: stringify!($name) }
     };
+}
+
+/// Lets a visitor see the algorithm with this entry.
+pub(super) fn visit<V: Visitor>(entry: &Entry, visitor: V) -> V::Output {
+    match entry.name {
+        "asker" => visitor.mutex::<Asker>(),
+        "queue" => visitor.mutex::<Queue>(),
+        "voter" => visitor.mutex::<Voter>(),
+        "server" => visitor.mutex::<Server>(),
+        "token" => visitor.mutex::<Bearer>(),
+        "ring-election" => visitor.election::<Candidate>(),
+        other => unreachable!("no exercise is about {other}"),
+    }
 }
 
 const IN_ORDER: &[Goal] = &[MutualExclusion, DeadlockFreedom, RequestOrder, Fencing];

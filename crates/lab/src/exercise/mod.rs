@@ -19,7 +19,7 @@ mod server;
 mod token;
 mod voter;
 
-use quorate_core::catalog::{Entry, Family, OptionSpec, Values};
+use quorate_core::catalog::{Entry, Family, OptionSpec, Values, Visitor};
 use quorate_core::election::Election;
 use quorate_core::mutex::Mutex;
 use quorate_core::setting::Setting;
@@ -176,7 +176,13 @@ impl Exercise {
         (self.lesson.algorithm.simulate)(&experiment)
     }
 
-    fn options(&self, variant: Variant) -> Vec<(String, String)> {
+    /// Lets a visitor see its algorithm.
+    pub fn visit<V: Visitor>(&self, visitor: V) -> V::Output {
+        list::visit(self.lesson.algorithm.entry, visitor)
+    }
+
+    /// The options that make the algorithm right, or wrong.
+    pub fn options(&self, variant: Variant) -> Vec<(String, String)> {
         let number = match variant {
             Variant::Right => 0,
             Variant::Flawed => self.flaw.number,

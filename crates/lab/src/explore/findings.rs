@@ -192,9 +192,6 @@ impl Exploration {
             words.push("nobody is told of crashes".into());
         }
         words.extend(self.options.iter().map(|(key, value)| format!("{key}={value}")));
-        if self.reduce {
-            words.push("reduced".into());
-        }
         words
     }
 }

@@ -9,7 +9,6 @@
 //! | `liveness` | cycles on which somebody waits for ever |
 //! | `tries` | states that differ only in how often somebody has tried are one |
 //! | `refusal` | what cannot be explored, and why |
-//! | `reduce` | fewer states where the order of deliveries makes no difference |
 //! | [`counterexample`] | a run that breaks a goal, replayed on plain processes |
 //!
 //! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`]. A crash falls between two
@@ -31,7 +30,6 @@ mod lives;
 mod machine;
 mod pairs;
 mod parallel;
-mod reduce;
 mod refusal;
 mod search;
 mod successor;
@@ -63,7 +61,6 @@ use crate::world::Create;
 use goal::Goal;
 use liveness::Graph;
 use machine::Machine;
-use reduce::Reduction;
 use search::{Limits, Searched};
 
 pub use findings::{Findings, Verdict};
@@ -103,8 +100,6 @@ pub struct Exploration {
     pub options: Vec<(String, String)>,
     /// What is asked; by default everything that is asked of the algorithm's family.
     pub goals: Option<Vec<Goal>>,
-    /// Whether to leave out orders of deliveries that make no difference.
-    pub reduce: bool,
     /// How many threads; by default as many as there are cores.
     pub threads: Option<usize>,
     /// Give up when there are this many states.
@@ -146,7 +141,6 @@ impl Default for Exploration {
             absent: Vec::new(),
             options: Vec::new(),
             goals: None,
-            reduce: false,
             threads: None,
             max_states: 1 << 30,
             max_bytes: 8 << 30,
@@ -233,7 +227,7 @@ impl Exploration {
     {
         let goals = self.goals(entry)?;
         let entry = self.as_chosen(entry)?;
-        self.check(&entry, &goals)?;
+        self.check(&entry)?;
         let group = self.group(&entry)?;
         let rules = self.rules(&entry, &goals);
         let company = Company {
@@ -260,27 +254,17 @@ impl Exploration {
             states: self.max_states,
             bytes: self.max_bytes,
             stop: self.stop,
-            acyclic: about_cycles && !self.reduce,
+            acyclic: about_cycles,
             keep: false,
             slab,
         };
-        let mut reduction = self.reduce.then(Reduction::default);
-        let mut searched = search::search(&mut machine, &first, &goals, &limits, &mut reduction, progress);
-        // A search that did not end proves nothing, and what it found is walked again: only a proof needs to be right.
-        while let Some(reduction) = &mut reduction
-            && searched.complete
-            && !reduction.was_right(&mut machine)
-        {
-            let mut again = Some(std::mem::take(reduction));
-            searched = search::search(&mut machine, &first, &goals, &limits, &mut again, progress);
-            *reduction = again.expect("a search gives back what it was given");
-        }
+        let mut searched = search::search(&mut machine, &first, &goals, &limits, progress);
         let mut graph = None;
-        if about_cycles && searched.cyclic && !self.reduce {
+        if about_cycles && searched.cyclic {
             // Cycles are looked for among all states: once more, and keep them.
             for states in tries::rounds(self.max_states, machine.tables.renumbers) {
                 let limits = Limits { acyclic: false, keep: true, states, ..limits };
-                searched = search::search(&mut machine, &first, &goals, &limits, &mut None, progress);
+                searched = search::search(&mut machine, &first, &goals, &limits, progress);
                 let is_enough = searched.complete || machine.tables.renumbers;
                 graph = is_enough.then(|| Graph::new(&machine.tables, &searched));
                 let is_broken = |(place, &goal)| {
@@ -301,9 +285,6 @@ impl Exploration {
             let verdict = match counterexample {
                 Some(counterexample) => Verdict::Violated(Box::new(counterexample)),
                 None if !searched.complete => Verdict::Undecided(self.why_incomplete(&searched)),
-                None if goal.is_about_cycles() && searched.cyclic && graph.is_none() => {
-                    Verdict::Undecided("runs can go round in circles, which a reduced search does not follow".into())
-                }
                 None if searched.left_open & 1 << place != 0 => Verdict::Undecided(
                     "where no more timers may run out, somebody still waits for one: runs go on beyond these".into(),
                 ),
@@ -445,24 +426,6 @@ impl Exploration {
             bounds: Bounds { timeouts, ..self.bounds },
             causal: goals.contains(&Goal::RequestOrder) || self.bounds.pokes > 0,
             sealed: self.sealed,
-        }
-    }
-
-    /// What a reduction cannot do is refused.
-    fn check_reduction(&self, entry: &Entry, goals: &[Goal]) -> Result<(), ExplorationError> {
-        let bounds = &self.bounds;
-        let obstacles = [
-            (bounds.crashes > 0, "crashes"),
-            (bounds.losses > 0, "losses"),
-            (bounds.duplicates > 0, "duplicates"),
-            (bounds.pokes > 0, "pokes"),
-            (bounds.writes > 0, "writes"),
-            (goals.contains(&Goal::RequestOrder), "request-order"),
-            (self.timing(entry) == Timing::Synchronous, "synchronous timing"),
-        ];
-        match obstacles.into_iter().find(|(is, _)| self.reduce && *is) {
-            Some((_, with)) => Err(ExplorationError::CannotReduce { with }),
-            None => Ok(()),
         }
     }
 }

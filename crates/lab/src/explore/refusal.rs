@@ -50,13 +50,11 @@ pub enum ExplorationError {
          entries each"
     )]
     EndlessFences,
-    #[error("reduction does not go together with {with}: leave one of them out")]
-    CannotReduce { with: &'static str },
 }
 
 impl Exploration {
     /// Refuses what cannot be explored.
-    pub(super) fn check(&self, entry: &Entry, goals: &[Goal]) -> Result<(), ExplorationError> {
+    pub(super) fn check(&self, entry: &Entry) -> Result<(), ExplorationError> {
         if self.recovery.is_some() && entry.recovery.is_none() {
             let recovers = |entry: &&&Entry| entry.recovery.is_some();
             let known: Vec<_> = ENTRIES.iter().filter(recovers).map(|entry| entry.name).collect();
@@ -108,6 +106,6 @@ impl Exploration {
         if self.times == Times::Endless && !entry.finite {
             return Err(ExplorationError::Endless { algorithm: entry.name });
         }
-        self.check_reduction(entry, goals)
+        Ok(())
     }
 }

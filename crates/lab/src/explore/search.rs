@@ -16,7 +16,6 @@ use super::action::{Act, Action};
 use super::frontier::Frontier;
 use super::goal::Goal;
 use super::parallel::{in_parallel, in_parallel_over};
-use super::reduce::Reduction;
 use super::successor::Change;
 use super::tables::{Need, Provider};
 use super::visited::{SHARDS, Shard, Visited, shard_of};
@@ -140,17 +139,15 @@ pub(super) fn search(
     first: &[u32],
     goals: &[Goal],
     limits: &Limits,
-    reduction: &mut Option<Reduction>,
     progress: &mut dyn FnMut(Progress),
 ) -> Searched {
-    let mut search = Search::new(provider, first, goals, limits, reduction);
+    let mut search = Search::new(provider, first, goals, limits);
     search.run(progress);
     search.searched
 }
 
 struct Search<'a> {
     provider: &'a mut dyn Provider,
-    reduction: &'a mut Option<Reduction>,
     limits: &'a Limits,
     /// The goals that are broken if somebody waits at the end, as a set of bits.
     waiting: u32,
@@ -166,13 +163,7 @@ struct Search<'a> {
 }
 
 impl<'a> Search<'a> {
-    fn new(
-        provider: &'a mut dyn Provider,
-        first: &[u32],
-        goals: &[Goal],
-        limits: &'a Limits,
-        reduction: &'a mut Option<Reduction>,
-    ) -> Self {
+    fn new(provider: &'a mut dyn Provider, first: &[u32], goals: &[Goal], limits: &'a Limits) -> Self {
         let mut level = Frontier::default();
         let fingerprint = provider.tables().fingerprint(first).max(1);
         level.push(first, fingerprint);
@@ -201,7 +192,6 @@ impl<'a> Search<'a> {
         };
         Search {
             provider,
-            reduction,
             limits,
             waiting,
             level,
@@ -313,13 +303,7 @@ impl<'a> Search<'a> {
         let (mut expanded, mut scratch) = (self.nothing_expanded(), Scratch::default());
         for &place in deferred {
             while !self.expand(place, &mut expanded, &mut scratch) {
-                match scratch.need.take() {
-                    Some(need) => self.provider.provide(need),
-                    None => {
-                        let reduction = self.reduction.as_mut().expect("only a reduction lacks anything else");
-                        reduction.provide(self.provider, scratch.lacking.take().expect("it says what it lacks"));
-                    }
-                }
+                self.provider.provide(scratch.need.take().expect("it says what is missing"));
             }
         }
         expanded
@@ -333,20 +317,6 @@ impl<'a> Search<'a> {
         if let Err(need) = machine.actions(state, &mut scratch.actions) {
             scratch.need = Some(need);
             return false;
-        }
-        if let Some(reduction) = &*self.reduction {
-            let old = |fingerprint: u64| {
-                let seen = self.searched.visited.get(fingerprint.max(1));
-                seen.is_some_and(|seen| (seen as usize) < self.next_begins)
-            };
-            match reduction.ample(machine, state, fingerprint, &scratch.actions, &mut scratch.change, old) {
-                Ok(Some(act)) => scratch.actions = vec![act],
-                Ok(None) => {}
-                Err(lacking) => {
-                    scratch.lacking = Some(lacking);
-                    return false;
-                }
-            }
         }
         let ends = machine.is_quiet(state);
         if ends {
@@ -447,7 +417,6 @@ struct Scratch {
     actions: Vec<Act>,
     change: Change,
     need: Option<Need>,
-    lacking: Option<super::reduce::Lacking>,
 }
 
 /// Puts the candidates of a shard that are new into it. Says which, and whether any led back.

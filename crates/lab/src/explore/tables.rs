@@ -18,8 +18,6 @@ pub(super) trait Provider: Sync {
     fn tables(&self) -> &Tables;
     /// Computes what was missing.
     fn provide(&mut self, need: Need);
-    /// What a step makes of a host, without putting it into the tables.
-    fn compute_step(&mut self, host: u32, event: u32) -> Step;
 }
 
 /// What is missing in the tables.
@@ -93,8 +91,6 @@ pub(super) struct Move {
 /// What the search has to know of a host.
 #[derive(Clone, Debug)]
 pub(super) struct HostFacts {
-    /// The state of its application, as a number.
-    pub(super) application: u32,
     pub(super) moves: Vec<Move>,
     pub(super) waits: bool,
     /// Whether it must do something before a run can end: leave, or let a timer run out.
@@ -155,17 +151,6 @@ pub(super) struct WatchFacts {
     pub(super) at_the_end: u32,
 }
 
-/// What an event is, apart from what it says.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum EventKind {
-    /// A message arrives from this host.
-    Receive { from: u32 },
-    /// Something else arrives.
-    Arrival,
-    /// A host does it by itself, or it befalls all.
-    Move,
-}
-
 /// The tables.
 #[derive(Debug)]
 pub(super) struct Tables {
@@ -176,14 +161,11 @@ pub(super) struct Tables {
     pub(super) host_facts: Vec<HostFacts>,
     pub(super) host_hashes: Vec<u64>,
     pub(super) letter_facts: Vec<LetterFacts>,
-    pub(super) event_kinds: Vec<EventKind>,
     pub(super) watches: Interner<Watch>,
     pub(super) watch_facts: Vec<WatchFacts>,
     pub(super) pasts: Interner<IdSet>,
     pub(super) batches: Interner<(Id, Vec<Seen>)>,
     pub(super) steps: Pairs,
-    /// The steps of each host that the search has followed: what befell it, and what host came of it.
-    pub(super) followed: Vec<Vec<(u32, u32)>>,
     pub(super) step_table: Vec<Step>,
     pub(super) reactions: FxHashMap<(u32, u32, u32), WatchStep>,
     pub(super) carrying: FxHashMap<(u32, u32), u32>,
@@ -214,13 +196,11 @@ impl Tables {
             host_facts: Vec::new(),
             host_hashes: Vec::new(),
             letter_facts: Vec::new(),
-            event_kinds: Vec::new(),
             watches: Interner::new(salt + 4),
             watch_facts: Vec::new(),
             pasts: Interner::new(salt + 5),
             batches: Interner::new(salt + 6),
             steps: Pairs::default(),
-            followed: Vec::new(),
             step_table: Vec::new(),
             reactions: FxHashMap::default(),
             carrying: FxHashMap::default(),

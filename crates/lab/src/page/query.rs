@@ -78,13 +78,12 @@ const OF_CHECKS: &[&str] = &[
     "drift",
     "timeouts",
     "option",
-    "reduce",
     "down",
     "clocks",
     "fold",
 ];
 /// Those that say all by being there.
-const FLAGS: &[&str] = &["recovery", "guard", "gather", "down", "fold", "stop", "sealed", "unstamped-pokes", "reduce"];
+const FLAGS: &[&str] = &["recovery", "guard", "gather", "down", "fold", "stop", "sealed", "unstamped-pokes"];
 
 /// More words than any page of ours has.
 const MOST_WORDS: usize = 200;

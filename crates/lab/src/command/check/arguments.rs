@@ -136,10 +136,6 @@ pub struct Arguments {
     #[arg(long, help_heading = "Algorithm", value_name = "KEY=VALUE", value_parser = parse::option)]
     pub option: Vec<(String, String)>,
 
-    /// Leave out orders of deliveries that make no difference; a run that is found is then not always a shortest one
-    #[arg(long, help_heading = "Search")]
-    pub reduce: bool,
-
     /// How many threads search; by default one for each core. The answer does not depend on it
     #[arg(long, help_heading = "Search", value_name = "T", allow_negative_numbers = true,
           value_parser = parse::threads)]
@@ -241,7 +237,6 @@ impl Arguments {
             absent: self.absent.clone(),
             options: self.option.clone(),
             goals: (!self.property.is_empty()).then(|| self.property.clone()),
-            reduce: self.reduce,
             threads: self.threads,
             max_states: self.max_states,
             max_bytes: (self.memory * 1e9) as u64,

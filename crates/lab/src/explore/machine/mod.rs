@@ -16,7 +16,7 @@ use quorate_core::trace::Recorded;
 use crate::explore::budget::{Budget, Cost};
 use crate::explore::goal::Goal;
 use crate::explore::interner::Interner;
-use crate::explore::tables::{EventKind, FREE, HostFacts, LetterFacts, Move, Tables};
+use crate::explore::tables::{FREE, HostFacts, LetterFacts, Move, Tables};
 use crate::explore::tries::least;
 use crate::explore::watch::{Seen, Watch};
 use crate::stage::host::{Company, Happening, Host};
@@ -31,7 +31,6 @@ pub(in crate::explore) struct Machine<P: Process, A> {
     hosts: Interner<(Id, Host<P, A>)>,
     letters: Interner<Letter<P::Message>>,
     events: Interner<Happening<P>>,
-    applications: Interner<A>,
 }
 
 impl<P, A> Machine<P, A>
@@ -53,7 +52,6 @@ where
             hosts: Interner::new(salt + 1),
             letters: Interner::new(salt + 2),
             events: Interner::new(salt + 3),
-            applications: Interner::new(salt + 8),
         };
         machine.tables.renumbers = machine.has_endless_tries();
         machine.tables.is_plain &= !machine.tables.renumbers;
@@ -131,7 +129,6 @@ where
         let (number, new) = self.hosts.intern((id, host));
         if new {
             let facts = self.facts_of_host(number);
-            self.tables.followed.push(Vec::new());
             self.tables.host_hashes.push(self.hosts.hash(number));
             self.tables.host_facts.push(facts);
             let mut host = self.hosts.value(number).1.clone();
@@ -143,7 +140,6 @@ where
 
     fn facts_of_host(&mut self, number: u32) -> HostFacts {
         let host = self.hosts.value(number).1.clone();
-        let (application, _) = self.applications.intern(host.application().clone());
         let mut moves = Vec::new();
         for wish in host.wishes() {
             let (cost, due) = match wish {
@@ -168,7 +164,6 @@ where
         moves.retain(|step| step.cost == Cost::Timeout || allowed.allows(step.cost));
         let armed = host.armed().next().is_some();
         HostFacts {
-            application,
             waits: host.is_waiting(),
             due: armed || moves.iter().any(|step| step.due),
             armed,
@@ -179,22 +174,7 @@ where
     }
 
     fn event(&mut self, happening: Happening<P>) -> u32 {
-        let kind = match &happening {
-            Happening::Receive { from, .. } => EventKind::Receive { from: from.index() as u32 },
-            Happening::Hear { .. } | Happening::Notice(_) => EventKind::Arrival,
-            Happening::Start
-            | Happening::Wish(_)
-            | Happening::Timeout(_)
-            | Happening::Crash
-            | Happening::Restart
-            | Happening::CutShort(..)
-            | Happening::Tick => EventKind::Move,
-        };
-        let (number, new) = self.events.intern(happening);
-        if new {
-            self.tables.event_kinds.push(kind);
-        }
-        number
+        self.events.intern(happening).0
     }
 
     fn letter(&mut self, letter: Letter<P::Message>) -> u32 {

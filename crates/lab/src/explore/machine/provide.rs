@@ -76,8 +76,14 @@ where
             }
         }
     }
+}
 
-    fn compute_step(&mut self, number: u32, event: u32) -> Step {
+impl<P, A> Machine<P, A>
+where
+    P: Process<Input: Recorded, Output: Recorded>,
+    A: Free<P>,
+{
+    fn provide_step(&mut self, number: u32, event: u32) {
         let (id, mut host) = self.hosts.value(number).clone();
         let after = host.befall(id, self.events.value(event).clone(), &self.company);
         let causal = self.tables.rules.causal;
@@ -103,20 +109,8 @@ where
         let difference = tables.host_hash(host).wrapping_sub(tables.host_hash(number));
         let hashes = letters.iter().map(|&letter| tables.letter_facts[letter as usize].hash);
         let difference = hashes.fold(difference, u64::wrapping_add);
-        Step { host, letters: letters.into(), batch, is_seen, effects: after.effects, difference }
-    }
-}
-
-impl<P, A> Machine<P, A>
-where
-    P: Process<Input: Recorded, Output: Recorded>,
-    A: Free<P>,
-{
-    fn provide_step(&mut self, host: u32, event: u32) {
-        let step = self.compute_step(host, event);
-        let place = self.tables.step_table.len() as u32;
-        self.tables.steps.insert(host, event, place);
-        self.tables.followed[host as usize].push((event, step.host));
+        let step = Step { host, letters: letters.into(), batch, is_seen, effects: after.effects, difference };
+        self.tables.steps.insert(number, event, self.tables.step_table.len() as u32);
         self.tables.step_table.push(step);
     }
 }
