@@ -100,7 +100,7 @@ fn free_beginnings() -> [String; 2] {
 #[test]
 fn three_nodes_are_tried_as_the_documentation_says() {
     let page = include_str!("../../../docs/network.md");
-    let (_, section) = page.split_once("## Three nodes, to try").unwrap();
+    let (_, section) = page.split_once("## Try three nodes").unwrap();
     let script = section.split("```").nth(1).unwrap().strip_prefix("sh").unwrap();
     let [clients, members] = free_beginnings();
     let script = script.replace("127.0.0.1:742", &clients);
@@ -115,7 +115,7 @@ fn three_nodes_are_tried_as_the_documentation_says() {
     shell.args(["60", "sh", "-euc", &script]).current_dir(&folder).env("PATH", path);
     let (code, said) = text(&shell.output().unwrap());
     assert_eq!(code, 0, "{said}");
-    assert_eq!(said.matches("my turn: fence ").count(), 3, "{said}");
+    assert_eq!(said.matches("holding the lock: fence ").count(), 3, "{said}");
     for line in ["mutual-exclusion  held", "fencing           held", "  reply     6  2 an entry", "4 → 4"] {
         assert!(said.contains(line), "{line} is not in {said}");
     }
