@@ -1,4 +1,4 @@
-//! What a node is told before it joins: who it is, who the others are, which algorithm they run.
+//! The settings of a node: its id, the members of the group, and the algorithm that they run.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -13,7 +13,20 @@ use thiserror::Error;
 
 use crate::tls::TlsFiles;
 
-/// What a node is told before it joins. All nodes of a group are told the same, but for who they are.
+/// The settings of a node, passed to [`Node::join`](crate::Node::join).
+///
+/// All nodes of a group need the same members, cluster name, algorithm with its options, election, quorum guard and
+/// times; a node with other settings is rejected when it connects. The id, the data directory, the certificates, the
+/// listening address and the trace file belong to one node.
+///
+/// | setting | default |
+/// |---|---|
+/// | [`algorithm`](Config::algorithm) | `ricart-agrawala` |
+/// | [`election`](Config::election) | ring |
+/// | [`beat`](Config::beat): heartbeat interval, tolerance | 500 ms, 2 s |
+/// | [`delay`](Config::delay) | 100 ms |
+/// | [`data`](Config::data) | `quorate-node-ID` in the working directory |
+/// | [`tls`](Config::tls) | none: only loopback addresses are accepted |
 #[derive(Clone, Debug)]
 pub struct Config {
     pub(crate) id: u32,
@@ -35,61 +48,69 @@ pub struct Config {
     pub(crate) is_textbook: bool,
 }
 
-/// One of the group.
+/// A member of the group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Member {
-    /// Its number, from 1 on without gaps.
+    /// Its id: members are numbered from 1, without gaps.
     pub id: u32,
-    /// Where the others reach it: a host and a port.
+    /// The address at which the other members reach it, as `HOST:PORT`.
     pub address: String,
 }
 
 /// How long the name of a group may be: two of them fit into the sentence that refuses somebody of another group.
 const LONGEST_CLUSTER: usize = 256;
 
-/// Why a node cannot be set up like this. Nothing was begun.
+/// The settings of a node are invalid. Nothing was started or written.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum ConfigError {
-    /// The members are not numbered 1 to n.
-    #[error("the members have to be numbered 1 to {0}, each once")]
+    /// The members are not numbered 1 to n, which is the number of members given.
+    #[error("{}", numbering(*.0))]
     Numbering(usize),
     /// The node is not among the members.
-    #[error("{0} is not among the members, which are numbered 1 to {1}")]
+    #[error("node {0} is not a member: the members are numbered 1 to {1}")]
     NotAMember(u32, usize),
     /// Two members have the same address.
-    #[error("members {0} and {1} have the same address, {2}")]
+    #[error("members {0} and {1} have the same address, {2}: each needs its own")]
     SameAddress(u32, u32, String),
-    /// An address without a port, or without a host.
-    #[error("member {0} is at {1:?}: write a host and a port, as in node1.example.org:7101")]
+    /// The address of a member has no port, or no host.
+    #[error("member {0} has the address {1:?}: expected HOST:PORT, such as node1.example.org:7101")]
     Address(u32, String),
-    /// A name that others could not be told.
-    #[error("the name of the group has {0} bytes, and may have {LONGEST_CLUSTER}: choose a shorter one")]
+    /// The cluster name is too long.
+    #[error("the cluster name has {0} bytes, the maximum is {LONGEST_CLUSTER}: choose a shorter one")]
     Cluster(usize),
-    /// There is no such algorithm.
+    /// The catalogue has no algorithm with this name.
     #[error("{0}")]
     Algorithm(#[from] UnknownAlgorithm),
-    /// It is not one by which processes take turns.
-    #[error("{0} is no mutual exclusion algorithm")]
+    /// The algorithm is not a mutual exclusion algorithm.
+    #[error("{0} is not a mutual exclusion algorithm: choose one, such as ricart-agrawala")]
     NotMutex(&'static str),
-    /// It does not survive crashes, and on a network there are crashes.
-    #[error("{0} does not recover from crashes, so that it is not run on a network, unless to look at it (`textbook`)")]
+    /// The algorithm does not recover from crashes, which happen on a network.
+    #[error(
+        "{0} does not recover from crashes: choose another algorithm (`Config::textbook` allows this one, for study)"
+    )]
     DoesNotRecover(&'static str),
-    /// It would never be silent.
-    #[error("{0} with rest=no would send messages for every resource all the time: leave that out, its tokens rest")]
+    /// The algorithm would send messages while no process requests entry.
+    #[error("{0} with rest=no would send messages for every name all the time: leave the option out, or set rest=yes")]
     Restless(&'static str),
-    /// It does not run in this group.
+    /// The algorithm does not run in a group of this size, or not with these options.
     #[error("{0}")]
     Setting(#[from] SettingError),
-    /// Times that make no sense together.
+    /// The delay, the heartbeat interval and the tolerance do not fit together.
     #[error("{0}")]
     Times(String),
-    /// Others could listen to what is said, and say something themselves.
+    /// An address can be reached from other machines, and no certificates are configured.
     #[error(
-        "{0} is not only on this machine, and without certificates anybody there could speak for a member: give \
-         certificates (`quorate keys nodes`, --tls-ca, …), or say --insecure (`Config::insecure`) if the network is \
-         yours alone"
+        "{0} is not a loopback address, and without certificates any process that reaches it could act as a member: \
+         set `Config::tls` (`quorate keys nodes` creates certificates), or `Config::insecure` if the network is private"
     )]
     Insecure(String),
+}
+
+fn numbering(members: usize) -> String {
+    match members {
+        0 => "the group has no members: name at least this node".into(),
+        n => format!("the members must be numbered 1 to {n}, each number once"),
+    }
 }
 
 /// The group as its processes see it, checked.
@@ -104,13 +125,14 @@ pub(crate) struct Checked {
 }
 
 impl Config {
-    /// Node `id` of these, which are numbered 1, 2, … in this order.
+    /// The settings of node `id` in a group whose members have these addresses (`HOST:PORT`). The members are numbered
+    /// 1, 2, … in this order.
     pub fn new(id: u32, members: impl IntoIterator<Item = impl Into<String>>) -> Config {
         let members = (1..).zip(members).map(|(id, address)| Member { id, address: address.into() });
         Config::of(id, members.collect())
     }
 
-    /// Node `id` of these.
+    /// The settings of node `id` in a group with these members.
     pub fn of(id: u32, members: Vec<Member>) -> Config {
         Config {
             id,
@@ -133,44 +155,47 @@ impl Config {
         }
     }
 
-    /// The name of the group. Nodes of groups with other names are refused.
+    /// Sets the name of the group, at most 256 bytes; `quorate` by default. A node with another cluster name is
+    /// rejected.
     #[must_use]
     pub fn cluster(mut self, name: impl Into<String>) -> Config {
         self.cluster = name.into();
         self
     }
 
-    /// Which algorithm of the catalogue; `ricart-agrawala` if none is given.
+    /// Sets the mutual exclusion algorithm, by its name in the catalogue; `ricart-agrawala` by default.
     #[must_use]
     pub fn algorithm(mut self, name: impl Into<String>) -> Config {
         self.algorithm = name.into();
         self
     }
 
-    /// An option of the algorithm.
+    /// Sets an option of the algorithm, such as `votes` for `majority`.
     #[must_use]
     pub fn option(mut self, key: impl Into<String>, value: impl Into<String>) -> Config {
         self.options.push((key.into(), value.into()));
         self
     }
 
-    /// Which election; the ring if none is given.
+    /// Sets the election algorithm that finds the leader; ring by default.
     #[must_use]
     pub fn election(mut self, election: Kind) -> Config {
         self.election = election;
         self
     }
 
-    /// Whether a node that does not trust a majority lets nobody in. It is so if nothing is said.
+    /// Sets whether a node that does not trust a majority of the members refuses to grant locks, and revokes those that
+    /// it has granted. This is the default.
     #[must_use]
     pub fn guard(mut self, is_guarded: bool) -> Config {
         self.is_guarded = is_guarded;
         self
     }
 
-    /// How often a node says that it lives, and how long another may be silent before it is taken for dead, and a delay
-    /// more. Half a second and two seconds if nothing is said. A beat is a whole number of [delays](Config::delay), and
-    /// the tolerance one of beats.
+    /// Sets the heartbeat interval and the tolerance; 500 ms and 2 s by default.
+    ///
+    /// A node suspects a member from which it has received nothing for the tolerance plus one [delay](Config::delay).
+    /// The interval must be a whole number of delays, and the tolerance a whole number of intervals.
     #[must_use]
     pub fn beat(mut self, beat: Duration, tolerance: Duration) -> Config {
         self.beat = beat;
@@ -178,61 +203,67 @@ impl Config {
         self
     }
 
-    /// How long a message takes, by and large: what is not acknowledged after twice as long is sent again. A tenth of a
-    /// second if nothing is said.
+    /// Sets the message delay to expect; 100 ms by default. A message that is not acknowledged after twice this time is
+    /// sent again. Slower messages cost retransmissions, and nothing else.
     #[must_use]
     pub fn delay(mut self, delay: Duration) -> Config {
         self.delay = delay;
         self
     }
 
-    /// Where the node keeps what it has to remember: a directory of its own. `quorate-node-ID`, where the program runs,
-    /// if nothing is said.
+    /// Sets the data directory, which no other node may use; `quorate-node-ID` in the working directory by default. The
+    /// node keeps there the state that must survive a crash.
     #[must_use]
     pub fn data(mut self, directory: impl Into<PathBuf>) -> Config {
         self.data = Some(directory.into());
         self
     }
 
-    /// The node's certificate, and the authority's: nodes then speak in secret, with nobody else.
+    /// Sets the certificates. Connections between members then use mutual TLS.
     #[must_use]
     pub fn tls(mut self, files: TlsFiles) -> Config {
         self.tls = Some(files);
         self
     }
 
-    /// Speak to other machines without certificates: whoever reaches the port can pretend to be a member.
+    /// Allows connections to other machines without certificates. Any process that reaches the port can then act as a
+    /// member.
     #[must_use]
     pub fn insecure(mut self) -> Config {
         self.is_insecure = true;
         self
     }
 
-    /// Where to listen, if that is not where the others reach it.
+    /// Sets the address to listen on, if it differs from the address at which the other members reach this node.
     #[must_use]
     pub fn listen(mut self, address: impl Into<String>) -> Config {
         self.listen = Some(address.into());
         self
     }
 
-    /// The node's directory was lost, and with it what it has promised in former lives. It joins as one that comes
-    /// back: what it has promised to those who live, they tell it. (It tells its lives apart by this machine's clock.)
+    /// Declares that the node's data directory was lost, or is an old copy. The node joins as a restarted one, and
+    /// learns from the running members what it had promised to them.
+    ///
+    /// Set this for one start only. The new incarnation number is taken from this machine's clock, which must not be
+    /// behind the clock of the incarnation that was lost.
     #[must_use]
     pub fn forgotten(mut self) -> Config {
         self.is_forgotten = true;
         self
     }
 
-    /// Write what happens into this file, for `quorate judge`; added to what is in it. A disk that is full or slow
-    /// leaves a gap in the file, and does the node no harm. Give every node a file of its own, and trace all of them.
+    /// Appends a trace of this node's events to a file, for `quorate judge`.
+    ///
+    /// A full or slow disk leaves a gap in the file, and does not delay the node. Every node needs a file of its own;
+    /// a verdict needs the traces of all nodes.
     #[must_use]
     pub fn trace(mut self, file: impl Into<PathBuf>) -> Config {
         self.trace = Some(file.into());
         self
     }
 
-    /// Also an algorithm that does not recover from crashes, to be looked at as its paper has it: a crash may stop
-    /// everybody, and `maekawa` may stop by itself.
+    /// Allows an algorithm that does not recover from crashes, to study it as published. A crash may block all nodes
+    /// for ever, and `maekawa` may deadlock without one.
     #[must_use]
     pub fn textbook(mut self) -> Config {
         self.is_textbook = true;
@@ -340,8 +371,8 @@ impl Config {
         let Config { beat, tolerance, delay, .. } = *self;
         if delay < Duration::from_millis(1) || beat < delay || tolerance < beat {
             return Err(ConfigError::Times(format!(
-                "a delay of {delay:?}, a beat every {beat:?} and a tolerance of {tolerance:?}: the delay has to be at \
-                 least 1 ms, a beat at least a delay, and the tolerance at least a beat"
+                "delay {delay:?}, heartbeat interval {beat:?} and tolerance {tolerance:?} do not fit together: the \
+                 delay must be at least 1 ms, the interval at least the delay, and the tolerance at least the interval"
             )));
         }
         let whole = |name: &str, time: Duration, of: &str, unit: Duration| {
@@ -350,15 +381,15 @@ impl Config {
             }
             let less = duration(ticks(time) / ticks(unit) * ticks(unit));
             let more = less + unit;
-            let times = format!("the {name} of {time:?} is not a whole number of {of}, of which each is {unit:?}");
-            Err(ConfigError::Times(format!("{times}: say {less:?} or {more:?}")))
+            let times = format!("the {name} of {time:?} is not a whole multiple of the {of}, {unit:?}");
+            Err(ConfigError::Times(format!("{times}: use {less:?} or {more:?}")))
         };
-        let interval = whole("beat", beat, "delays", delay)?;
-        let missed = whole("tolerance", tolerance, "beats", beat)?.saturating_sub(1);
+        let interval = whole("heartbeat interval", beat, "delay", delay)?;
+        let missed = whole("tolerance", tolerance, "heartbeat interval", beat)?.saturating_sub(1);
         if interval > 1000 || missed > 1000 {
             return Err(ConfigError::Times(format!(
-                "a delay of {delay:?}, a beat every {beat:?} and a tolerance of {tolerance:?}: each at most a thousand \
-                 times the one before"
+                "delay {delay:?}, heartbeat interval {beat:?} and tolerance {tolerance:?} do not fit together: the \
+                 interval may be at most 1000 delays, and the tolerance at most 1000 intervals"
             )));
         }
         Ok(Recovering { election: self.election, guard: self.is_guarded, gather: true, interval, missed })

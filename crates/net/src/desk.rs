@@ -14,22 +14,20 @@ use tokio::sync::{oneshot, watch};
 /// The longest name, in bytes.
 pub const LONGEST_NAME: usize = Name::LONGEST;
 
-/// Why nothing was locked.
+/// The error of a request to a [`Node`](crate::Node).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
     /// The node has stopped.
     #[error("the node has stopped")]
     Stopped,
-    /// There is no such name.
-    #[error("a name has 1 to {LONGEST_NAME} bytes")]
+    /// The name of the lock is empty or too long.
+    #[error("a lock name must have 1 to {LONGEST_NAME} bytes")]
     Name,
-    /// There are so many names already that nobody may ask for another.
-    #[error(
-        "there are {MOST_NAMES} names, and no more may be used: names are kept, so use few of them again and again"
-    )]
+    /// The node knows as many names as it accepts.
+    #[error("the node knows {MOST_NAMES} names, which is the maximum: names are never removed, so reuse them")]
     TooManyNames,
-    /// The turn was taken away before.
-    #[error("the turn was taken away before it was released")]
+    /// The lock was lost before it was released.
+    #[error("the lock was lost before it was released")]
     Lost,
 }
 

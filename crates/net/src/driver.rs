@@ -136,7 +136,8 @@ impl<P: Process> Driver<P> {
                 Effect::Unexpected { from, why } => {
                     self.counts.unexpected += 1;
                     if let Some(since) = self.unexpected.happens((from, why), self.now) {
-                        warn!(node = self.me.number(), from = from.map(Id::number), "unexpected: {why}{since}");
+                        let (node, from) = (self.me.number(), from.map(Id::number));
+                        warn!(node, from, reason = why, suppressed = since, "unexpected message ignored");
                     }
                 }
                 effect @ (Effect::Send { .. } | Effect::Output(_)) => self.wanted.push(effect),
@@ -175,7 +176,7 @@ impl<P: Process> Driver<P> {
     /// safe, nothing of it is said, now or later.
     pub(crate) async fn settle(&mut self) -> io::Result<Vec<P::Output>> {
         if self.is_broken {
-            return Err(io::Error::other("something could not be saved before"));
+            return Err(io::Error::other("an earlier write failed"));
         }
         if let Err(error) = self.make_safe().await {
             self.is_broken = true;

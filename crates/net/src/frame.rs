@@ -16,6 +16,10 @@ use tokio_util::codec::LengthDelimitedCodec;
 
 use crate::tls;
 
+/// Why a connection ended, if its other end closed it.
+pub(crate) const CLOSED: &str = "the peer closed the connection";
+/// What the words of a peer that rejects this node follow.
+pub(crate) const REJECTED: &str = "rejected by the peer: ";
 /// What the preface begins with.
 const MAGIC: [u8; 8] = *b"quorate\0";
 /// How long the preface is.
@@ -86,9 +90,10 @@ impl Refusal {
         }
     }
 
-    /// What whoever was refused says of that. The words are another's: what a terminal would obey is spelled out.
+    /// The words as the rejected node shows them. They come from a peer: control characters are escaped, so that they
+    /// do not reach a terminal.
     pub(crate) fn as_heard(&self) -> String {
-        let mut heard = String::from("it refuses to talk: ");
+        let mut heard = String::new();
         for letter in self.why().chars() {
             match letter {
                 '"' | '\'' | '\\' => heard.push(letter),
@@ -131,7 +136,7 @@ pub(crate) async fn read_preface(stream: &mut (impl AsyncRead + Unpin)) -> Resul
     let (mut preface, mut length) = ([0; PREFACE], 0);
     let ended = loop {
         match stream.read(&mut preface[length..]).await {
-            Ok(0) => break Some("it hung up".into()),
+            Ok(0) => break Some(CLOSED.into()),
             Ok(more) => length += more,
             Err(error) => break Some(tls::explain(&error)),
         }
@@ -148,13 +153,16 @@ pub(crate) async fn read_preface(stream: &mut (impl AsyncRead + Unpin)) -> Resul
     }
     let (magic, version) = preface.split_at(MAGIC.len());
     if magic != MAGIC {
-        return Err("it does not speak this protocol: is this the port of a member?".into());
+        return Err("the peer does not use the member protocol: check that this is the address of a member".into());
     }
     let version = version.iter().fold(0, |version, &byte| version << 8 | u32::from(byte));
     if version == VERSION {
         return Ok(());
     }
-    Err(format!("it speaks version {version} of the protocol, and this is version {VERSION}: run the same everywhere"))
+    Err(format!(
+        "the peer uses version {version} of the member protocol, this node version {VERSION}: run the same release of \
+         Quorate on all members"
+    ))
 }
 
 /// Frames up to this length.
@@ -227,7 +235,7 @@ mod tests {
     #[test]
     fn words_of_others_are_readable_and_command_no_terminal() {
         let refusal = Refusal::from("it's of the group \"a\\b\"\u{1b}[2J\nnode=1 is fine");
-        assert_eq!(refusal.as_heard(), "it refuses to talk: it's of the group \"a\\b\"\\u{1b}[2J\\nnode=1 is fine");
+        assert_eq!(refusal.as_heard(), "it's of the group \"a\\b\"\\u{1b}[2J\\nnode=1 is fine");
     }
 
     #[tokio::test]
@@ -237,14 +245,17 @@ mod tests {
         write_preface(&mut ours).await.unwrap();
         assert_eq!(heard(&ours).await, Ok(()));
         ours[11] = 9;
-        assert!(heard(&ours).await.unwrap_err().starts_with("it speaks version 9 of the protocol"));
+        assert!(heard(&ours).await.unwrap_err().starts_with("the peer uses version 9 of the member protocol"));
         let other = heard(b"GET / HTTP/1.1\r\n").await.unwrap_err();
-        assert!(other.starts_with("it does not speak this protocol"), "{other}");
-        assert_eq!(heard(b"GET").await.unwrap_err(), "it hung up");
+        assert!(other.starts_with("the peer does not use the member protocol"), "{other}");
+        assert_eq!(heard(b"GET").await.unwrap_err(), CLOSED);
         // The beginning of a greeting in TLS, and an alert, which is shorter than a preface.
         for secret in [&b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03\x00"[..], b"\x15\x03\x03\x00\x02\x02\x32"] {
             let why = heard(secret).await.unwrap_err();
-            assert!(why.starts_with("it speaks TLS, and this node has no certificates: give certificates"), "{why}");
+            assert!(
+                why.starts_with("the peer uses TLS, but this node has no certificates: configure certificates"),
+                "{why}"
+            );
         }
     }
 

@@ -26,7 +26,7 @@ pub(crate) struct Incoming {
 
 /// A frame is longer than frames may be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("a frame of {0} bytes is too long")]
+#[error("malformed frame: its length is {0} bytes")]
 pub(crate) struct TooLong(usize);
 
 impl Incoming {

@@ -15,7 +15,7 @@ use tokio::time::Instant;
 use tracing::{debug, info, warn};
 
 use crate::bell::Bell;
-use crate::frame::{self, Frame, Refusal};
+use crate::frame::{self, Frame, REJECTED, Refusal};
 use crate::incoming::Incoming;
 use crate::outbox::{Opened, Outbox};
 use crate::speakers::Speaking;
@@ -99,16 +99,16 @@ impl Inlets {
                     is_more = true;
                 }
                 Ok(false) => {}
-                Err(Ended { why, is_disowned }) => {
-                    let (node, peer, opened) = (self.node.number(), inlet.from.number(), inlet.opened.name());
+                Err(Ended { why, disowned }) => {
+                    let (node, peer, direction) = (self.node.number(), inlet.from.number(), inlet.opened.name());
                     if inlet.is_attached {
-                        info!(node, peer, opened, "does not hear it on this connection: {why}");
+                        info!(node, peer, direction, reason = %why, "peer connection closed");
                     } else {
-                        debug!(node, peer, opened, "has not heard it on this connection: {why}");
+                        debug!(node, peer, direction, reason = %why, "peer connection closed unused");
                     }
                     inlet.way.end(&why);
                     ended.push(Arc::clone(&inlet.way));
-                    if is_disowned {
+                    if let Some(why) = disowned {
                         self.disowned = Some((inlet.from, why));
                     }
                 }
@@ -125,13 +125,13 @@ impl Inlets {
 /// A connection has ended.
 struct Ended {
     why: String,
-    /// Because this node has forgotten what it promised.
-    is_disowned: bool,
+    /// The peer's words, if it reports that this node does not have its latest state.
+    disowned: Option<String>,
 }
 
 impl<S: Into<String>> From<S> for Ended {
     fn from(why: S) -> Ended {
-        Ended { why: why.into(), is_disowned: false }
+        Ended { why: why.into(), disowned: None }
     }
 }
 
@@ -157,7 +157,8 @@ impl Inlet {
     }
 
     fn log_that_it_is_heard(&self, node: Id) {
-        info!(node = node.number(), peer = self.from.number(), opened = self.opened.name(), "hears it");
+        let direction = self.opened.name();
+        info!(node = node.number(), peer = self.from.number(), direction, "peer connection established");
     }
 
     fn replaces(&self, before: &Inlet) -> bool {
@@ -177,15 +178,17 @@ impl Inlet {
                     (Some(Frame::Ping(number)), Opened::There) => self.way.answer(number),
                     (Some(Frame::Pong(number)), Opened::Here) => self.outbox.hear_answer(number),
                     (Some(Frame::Refused(refusal)), Opened::There) if !self.is_attached => {
-                        let why = refusal.as_heard();
+                        let heard = refusal.as_heard();
+                        let why = format!("{REJECTED}{heard}");
                         if self.outbox.be_refused(&why) {
-                            warn!(peer = self.from.number(), "hangs up again: {why}");
+                            warn!(peer = self.from.number(), reason = %heard, "node rejected by peer");
                         }
-                        return Err(Ended { why, is_disowned: matches!(refusal, Refusal::Forgetful(_)) });
+                        let disowned = matches!(refusal, Refusal::Forgetful(_)).then_some(heard);
+                        return Err(Ended { why, disowned });
                     }
                     (Some(Frame::Ping(_) | Frame::Pong(_) | Frame::Refused(_)) | None, _) => {
-                        warn!(peer = self.from.number(), "it says what makes no sense: the connection is closed");
-                        return Err("it made no sense".into());
+                        warn!(peer = self.from.number(), "malformed frame received");
+                        return Err("malformed frame".into());
                     }
                 }
                 if !self.is_attached {
@@ -198,7 +201,7 @@ impl Inlet {
                 }
             }
             match self.incoming.poll_read(Pin::new(&mut *self.stream), context) {
-                Poll::Ready(Ok(0)) => return Err("it closed the connection".into()),
+                Poll::Ready(Ok(0)) => return Err(frame::CLOSED.into()),
                 Poll::Ready(Ok(_)) => {
                     self.speaking.hear(Instant::now());
                     self.way.hear();
@@ -213,7 +216,7 @@ impl Inlet {
 impl Drop for Inlet {
     /// Who is not heard on a connection is not spoken to on it.
     fn drop(&mut self) {
-        self.way.end("another connection has taken its place, or the node has stopped");
+        self.way.end("replaced by a newer connection, or the node stopped");
         self.outbox.detach(&self.way);
     }
 }

@@ -1,32 +1,67 @@
-//! Quorate on a network: any mutual exclusion algorithm of the catalogue between real processes, with a leader beside.
+//! Distributed locks and a leader without a server: the algorithms of Quorate between the processes of your program.
 //!
-//! A [`Node`] is one process of a group. It runs what the laboratory simulates, [`Surviving`], unchanged; what is added
-//! here is only what a process cannot do itself: sockets, timers, and a file.
+//! A [`Node`] is one member of a group with a fixed list of members. The members run a mutual exclusion algorithm among
+//! themselves, such as Ricart–Agrawala's, and elect a leader. A node adds sockets, timers and a file to the state
+//! machines of [`quorate-core`](quorate_core), which the simulator runs unchanged. It runs on tokio.
 //!
-//! ```no_run
-//! # async fn example() -> Result<(), Box<dyn std::error::Error>> {
-//! use quorate_net::{Config, Node, TlsFiles};
+//! # Example
+//! In `Cargo.toml`, with a checkout of the repository in `quorate/`:
 //!
-//! let members = ["10.0.0.1:7101", "10.0.0.2:7101", "10.0.0.3:7101"];
-//! let keys = TlsFiles { ca: "keys/ca.crt".into(), cert: "keys/node1.crt".into(), key: "keys/node1.key".into() };
-//! let node = Node::join(Config::new(1, members).algorithm("ricart-agrawala").tls(keys)).await?;
-//! let guard = node.lock("printer").await?;
-//! println!("my turn: show {} to the printer", guard.fence());
-//! guard.release().await?;
-//! println!("{} leads", node.leader().await?);
-//! # Ok(())
-//! # }
+//! ```toml
+//! [dependencies]
+//! quorate-net = { path = "quorate/crates/net" }
+//! tokio = { version = "1", features = ["full"] }
 //! ```
 //!
-//! # What a node promises
-//! - Of one name, one guard at a time in the whole group, as long as nobody who lives is taken for dead; and fences
-//!   that grow, for the resource to look at, where somebody was. While a node does not trust a majority of the group it
-//!   lets nobody in, and tells who was ([`Guard::lost`]).
-//! - What a process has to remember is on disk before anybody hears of it.
-//! - Whatever comes from the network is checked before it is used; who does not belong here is refused, with a sentence
-//!   in the log of both.
+//! Run this program on three machines, with the ids 1, 2 and 3. `quorate keys nodes` creates the certificates.
 //!
-//! [`Surviving`]: quorate_core::stack::Surviving
+//! ```no_run
+//! use quorate_net::{Config, Node, TlsFiles};
+//!
+//! #[tokio::main]
+//! async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//!     let members = ["10.0.0.1:7101", "10.0.0.2:7101", "10.0.0.3:7101"];
+//!     let keys = TlsFiles { ca: "keys/ca.crt".into(), cert: "keys/node1.crt".into(), key: "keys/node1.key".into() };
+//!     let node = Node::join(Config::new(1, members).tls(keys)).await?;
+//!
+//!     let guard = node.lock("printer").await?;
+//!     tokio::select! {
+//!         // Pass the fence with every write: the printer rejects smaller fences than it has seen.
+//!         () = print(guard.fence()) => guard.release().await?,
+//!         () = guard.lost() => eprintln!("the lock was lost: stop printing"),
+//!     }
+//!
+//!     println!("node {} is the leader", node.leader().await?);
+//!     node.stop().await;
+//!     Ok(())
+//! }
+//!
+//! async fn print(fence: quorate_net::Fence) {
+//!     println!("printing with fence {fence}");
+//! }
+//! ```
+//!
+//! # What a node guarantees
+//! - **Mutual exclusion.** At most one guard of a name exists in the group, as long as no running member is suspected
+//!   to have crashed. A false suspicion (after a pause, or a network partition) can let two nodes hold a lock at once.
+//!   Fences grow from grant to grant, so a resource that checks them rejects the older holder.
+//! - **Quorum guard.** A node that does not trust a majority of the members grants no locks, and reports the loss of
+//!   those that it has granted ([`Guard::lost`]). [`Config::guard`] turns this off.
+//! - **Recovery.** State that must survive a crash is fsynced before the message that depends on it is sent. A node
+//!   restarts on its data directory, and its locks are released. Start a node whose directory was lost once with
+//!   [`Config::forgotten`].
+//! - **Only members take part.** With [`Config::tls`], connections use mutual TLS. Input from the network is checked
+//!   before it is used, and a process that is not a member is rejected with a reason that both sides log.
+//!
+//! # Where to go next
+//! - [`Config`]: the settings, with their defaults.
+//! - [`Node`]: what a program can call; [`Guard`]: a lock that is held; [`Leadership`]: the leader as it changes.
+//! - [`NodeStatus`]: connections, suspicions and message counts.
+//! - The document `docs/network.md` of the repository: an example to run, the log messages, and what a node costs.
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
 
 mod alarm;
 #[cfg(test)]

@@ -12,7 +12,7 @@ use tokio::time::{Instant, sleep, timeout};
 use tokio_util::codec::Framed;
 use tracing::{debug, info, warn};
 
-use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, Refusal, Verdict};
+use crate::frame::{self, Frame, Hello, LONGEST_FRAME, LONGEST_HELLO, REJECTED, Refusal, Verdict};
 use crate::incoming::Incoming;
 use crate::inlet::Inlet;
 use crate::node::Command;
@@ -48,25 +48,27 @@ impl Link {
     /// Keeps the connection open, for ever.
     pub(crate) async fn run(self) {
         let Link { to, address, outbox, .. } = &self;
+        let (node, peer) = (self.hello.from, to.number());
         let mut pause = SOON;
         loop {
-            match timeout(OPENING, self.open()).await.unwrap_or_else(|_| Err("it does not answer".into())) {
+            match timeout(OPENING, self.open()).await.unwrap_or_else(|_| Err("the peer did not answer in time".into()))
+            {
                 Ok((inlet, writing)) => {
-                    info!(node = self.hello.from, peer = to.number(), %address, "connected");
+                    info!(node, peer, %address, "outbound connection opened");
                     outbox.count();
                     let since = Instant::now();
                     let ended = self.speak(inlet, writing).await;
                     if since.elapsed() > LATE {
                         pause = SOON;
                     }
-                    info!(node = self.hello.from, peer = to.number(), %address, "the connection is gone: {ended}");
+                    info!(node, peer, %address, reason = %ended, "outbound connection closed");
                 }
                 Err(failure) => {
                     outbox.forget();
                     if outbox.fail(Some(&failure)) {
-                        warn!(node = self.hello.from, peer = to.number(), %address, "cannot connect: {failure}");
+                        warn!(node, peer, %address, reason = %failure, "connect failed");
                     } else {
-                        debug!(node = self.hello.from, peer = to.number(), %address, "cannot connect: {failure}");
+                        debug!(node, peer, %address, reason = %failure, "connect failed");
                     }
                 }
             }
@@ -98,7 +100,7 @@ impl Link {
         // Who does not listen may have said why.
         frame::read_preface(framed.get_mut()).await?;
         begun.and(said).map_err(broken)?;
-        let answer = framed.next().await.ok_or("it hung up")?.map_err(broken)?;
+        let answer = framed.next().await.ok_or(frame::CLOSED)?.map_err(broken)?;
         let speaking = match frame::decode(&answer) {
             Some(Verdict::Welcome(identity)) => {
                 match self.speakers.admit(self.to, identity, Instant::now()) {
@@ -116,9 +118,9 @@ impl Link {
                     // Who has stopped already need not hear it.
                     _ = commands.send(Command::Disown { by: self.to, why: why.clone() });
                 }
-                return Err(why);
+                return Err(format!("{REJECTED}{why}"));
             }
-            None => return Err("it does not speak this protocol".into()),
+            None => return Err("malformed answer to the handshake".into()),
         };
         // What came with the answer is not lost.
         let parts = framed.into_parts();
@@ -138,7 +140,7 @@ impl Link {
         let ended = tokio::select! {
             ended = way.carry(writing) => ended,
             () = outbox.measure(&way, self.tolerance) => {
-                let why = "no answer was heard";
+                let why = "ping not answered in time";
                 way.end(why);
                 why.into()
             }

@@ -75,15 +75,16 @@ impl Listener {
                     {
                         warn!(
                             node = self.hello.from,
-                            "too many connections do not say who they are: one from {removed} was closed to make room \
-                             for the next; let only members reach this port{since}"
+                            from = %removed,
+                            suppressed = since,
+                            "unidentified connection evicted"
                         );
                     }
                     connections.spawn(Arc::clone(&self).admit(stream, address, stranger));
                 }
                 Err(error) => {
                     if let Some(since) = failing.happens((), Instant::now()) {
-                        warn!(node = self.hello.from, "cannot accept connections: {error}{since}");
+                        warn!(node = self.hello.from, %error, suppressed = since, "accept failed");
                     }
                     sleep(Duration::from_millis(100)).await;
                 }
@@ -98,7 +99,7 @@ impl Listener {
             biased;
             introduced = timeout(INTRODUCTION, self.introduce(stream)) => introduced,
             () = stranger.is_replaced() => {
-                return debug!(node, %from, "a connection said nothing, and had to make room for another");
+                return debug!(node, %from, "unidentified connection evicted");
             }
         };
         drop(stranger);
@@ -110,20 +111,22 @@ impl Listener {
                     let ended = tokio::select! {
                         ended = way.carry(writing) => ended,
                         () = way.is_silent(self.silence) => {
-                            let why = "it is silent";
+                            let why = "no ping received in time";
                             way.end(why);
                             why.into()
                         }
                     };
                     outbox.detach(&way);
-                    debug!(node, %from, "does not speak on its connection any more: {ended}");
+                    debug!(node, %from, reason = %ended, "inbound connection closed");
                 }
             }
             Ok(Err(why)) => match self.refused.happens((address.ip(), why.clone()), Instant::now()) {
-                Some(since) => warn!(node, %from, "refused a connection: {why}{since}"),
-                None => debug!(node, %from, "refused a connection: {why}"),
+                Some(since) => {
+                    warn!(node, %from, reason = %why, suppressed = since, "inbound connection rejected");
+                }
+                None => debug!(node, %from, reason = %why, "inbound connection rejected"),
             },
-            Err(_) => debug!(node, %from, "a connection said nothing"),
+            Err(_) => debug!(node, %from, "handshake timed out"),
         }
     }
 
@@ -168,10 +171,10 @@ impl Listener {
         stream.flush().await.map_err(broken)?;
         frame::read_preface(stream).await?;
         let mut framed = Framed::new(stream, frame::codec(LONGEST_HELLO));
-        let bytes = framed.next().await.ok_or("it hung up")?.map_err(broken)?;
+        let bytes = framed.next().await.ok_or(frame::CLOSED)?.map_err(broken)?;
         let judged = match frame::decode::<Hello>(&bytes) {
             Some(hello) => self.judge(&hello, has_shown(&**framed.get_ref(), hello.from)),
-            None => Err("it says nothing that makes sense".into()),
+            None => Err("malformed handshake".into()),
         };
         let verdict = match &judged {
             Ok(_) => Verdict::Welcome(self.hello.identity),
@@ -190,27 +193,36 @@ impl Listener {
         let ours = &self.hello;
         if hello.cluster != ours.cluster {
             return Err(format!(
-                "it is of the group {:?}, and node {} of {:?}",
-                hello.cluster, ours.from, ours.cluster
+                "node {} belongs to the cluster {:?}, node {} to {:?}: give all members the same cluster name",
+                hello.from, hello.cluster, ours.from, ours.cluster
             )
             .into());
         }
         if hello.terms != ours.terms {
-            return Err(format!("it runs {:?}; node {} runs {:?}", hello.terms, ours.from, ours.terms).into());
+            return Err(format!(
+                "node {} runs {:?}, node {} runs {:?}: start all members with the same settings",
+                hello.from, hello.terms, ours.from, ours.terms
+            )
+            .into());
         }
         if hello.to != ours.from {
-            return Err(format!("it looks for node {}, and this is node {}", hello.to, ours.from).into());
+            return Err(format!(
+                "node {} tries to reach node {} at the address of node {}: check the member addresses",
+                hello.from, hello.to, ours.from
+            )
+            .into());
         }
         let id = Id::try_from(hello.from).ok();
         let Some((&id, outbox)) = id.and_then(|id| self.outboxes.get_key_value(&id)) else {
-            return Err(format!(
-                "it says that it is node {}, which is none of the others of 1 to {}",
-                hello.from, self.n
-            )
-            .into());
+            return Err(if hello.from == ours.from {
+                format!("another process uses the id {}: every node needs an id of its own", ours.from).into()
+            } else {
+                format!("node {} is not a member: the members are numbered 1 to {}", hello.from, self.n).into()
+            });
         };
         if !has_shown {
-            return Err(format!("it says that it is node {}, and its certificate does not", id.number()).into());
+            let id = id.number();
+            return Err(format!("the certificate is not that of node {id}: give node {id} its own").into());
         }
         let (speaking, is_new) = self.speakers.admit(id, hello.identity, Instant::now())?;
         if is_new {

@@ -1,4 +1,4 @@
-//! A node: one process of a group, to be embedded.
+//! The handle of a node: one process of a group, embedded in a program.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -22,8 +22,19 @@ use crate::joining::Joining;
 use crate::store::StoreError;
 use crate::tls::{Tls, TlsError};
 
-/// One process of a group. Clones are the same node; it stops when [`Node::stop`] is called, or the last clone and the
-/// last guard are gone.
+/// One process of a group, from which the program requests locks.
+///
+/// [`Node::join`] starts the node, which then runs as a task of the current tokio runtime. Clones are handles of the
+/// same node, for as many tasks as need it. The node stops when [`Node::stop`] is called, when the last handle and the
+/// last [`Guard`] are dropped, or by itself ([`Node::trouble`]). After that, requests fail with
+/// [`Refused::Stopped`].
+///
+/// | to | call |
+/// |---|---|
+/// | lock a name | [`lock`](Node::lock), [`lock_timeout`](Node::lock_timeout), [`try_lock`](Node::try_lock) |
+/// | follow the leader | [`leader`](Node::leader), [`leadership`](Node::leadership) |
+/// | order application messages before later requests | [`stamp`](Node::stamp), [`observe`](Node::observe) |
+/// | see connections, suspicions and counts | [`status`](Node::status) |
 #[derive(Clone)]
 pub struct Node {
     handle: Arc<Handle>,
@@ -42,39 +53,39 @@ struct Handle {
 /// Why a node has stopped by itself, once it has.
 pub(crate) type Trouble = Arc<OnceLock<Arc<str>>>;
 
-/// Why a node cannot join.
+/// The error of [`Node::join`]. No task was left running.
 #[derive(Debug, Error)]
 pub enum JoinError {
-    /// It was told nonsense.
+    /// The settings are invalid.
     #[error(transparent)]
     Config(#[from] ConfigError),
-    /// Its certificates cannot be used.
+    /// The certificates cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
-    /// Its directory cannot be used.
+    /// The data directory cannot be used.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// It cannot listen.
+    /// The node cannot listen for the other members.
     #[error(
-        "cannot listen for other members on {address}: {error}; if another program has the port, choose another one \
-         for this node on all of them (--member), or listen elsewhere with --member-listen (`Config::listen`)"
+        "cannot listen for other members on {address}: {error}; if another program uses the port, give this node \
+         another address on all members, or set `Config::listen`"
     )]
     Listen {
-        /// Where.
+        /// The address, as configured.
         address: String,
-        /// Why not.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// Its trace cannot be written.
+    /// The trace file cannot be opened.
     #[error("cannot write the trace {}: {error}", path.display())]
     Trace {
-        /// Where to.
+        /// The trace file.
         path: PathBuf,
-        /// Why not.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// The system has no random numbers to give.
-    #[error("no random numbers: {0}")]
+    /// The operating system provides no random numbers.
+    #[error("cannot get random numbers from the operating system: {0}")]
     Random(getrandom::Error),
 }
 
@@ -110,67 +121,77 @@ pub(crate) enum Command {
     Stop,
 }
 
-/// How a node is.
+/// The state of a node and of its connections, from [`Node::status`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeStatus {
-    /// Who it is.
+    /// The node's id.
     pub id: Id,
-    /// In which life.
+    /// The node's incarnation: 1 at its first start, and larger at every restart.
     pub incarnation: u64,
-    /// Which algorithm it runs, and how.
+    /// The algorithm with its options, the election and the times: what must be the same on all members.
     pub terms: String,
-    /// Who leads, as far as it knows.
+    /// The leader, if this node knows one.
     pub leader: Option<Id>,
-    /// If it does not take part yet, and lets nobody in: from whom it has not heard that it may. Nobody, if it only
-    /// misses some whom others trust.
+    /// The members that this node still waits for before it takes part in the group. `None` once it takes part; until
+    /// then it grants no locks. The list is empty if the node only waits to reach members that others trust.
     pub awaited: Option<Vec<Id>>,
-    /// The others.
+    /// The other members.
     pub peers: Vec<PeerStatus>,
-    /// Resources that it has heard of.
+    /// Number of names that the node knows.
     pub resources: usize,
-    /// Names that somebody on this node holds or waits for, and tasks that wait.
+    /// Number of names that tasks of this node hold or wait for, and number of tasks that wait.
     pub wanted: (usize, usize),
-    /// Messages that it has sent, by kind.
+    /// Messages sent, by kind.
     pub sent: BTreeMap<&'static str, u64>,
-    /// How often something arrived that nobody should have sent.
+    /// Number of messages received that no correct member sends.
     pub unexpected: u64,
-    /// How often it has waited for its disk.
+    /// Number of times that the node synced its state to disk.
     pub syncs: u64,
-    /// How many records are missing in its trace, if it writes one.
+    /// Number of records missing from the trace, if the node writes one.
     pub trace_lost: Option<u64>,
-    /// How often it has come to know another leader.
+    /// Number of times that this node learned of a new leader.
     pub elections: u64,
-    /// Timers that are armed: one to say that it lives, and one for each of the others that is trusted to live; all
-    /// further ones wait for an answer.
+    /// Number of armed timers. One sends heartbeats, and there is one for each trusted member; all others wait for a
+    /// reply.
     pub timers: usize,
 }
 
-/// What a node knows of another.
+/// Another member, as this node sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PeerStatus {
-    /// Who.
+    /// The member's id.
     pub id: Id,
-    /// Where.
+    /// The address at which this node connects to the member.
     pub address: String,
-    /// Whether the connection that this node opens to it is there. If only the one that the other opens is, they speak
-    /// on that.
+    /// Whether this node's outbound connection to the member is open. Without it, the two use the connection that the
+    /// member opened, if there is one.
     pub is_connected: bool,
-    /// Whether it is taken for dead.
+    /// Whether this node suspects the member to have crashed.
     pub is_suspected: bool,
-    /// How often it was.
+    /// Number of times that this node began to suspect the member.
     pub suspicions: u64,
-    /// How long there and back, when it was measured last.
+    /// The last measured round-trip time of the outbound connection.
     pub round_trip: Option<Duration>,
-    /// How often this node has opened a connection to it.
+    /// Number of times that this node opened a connection to the member.
     pub connections: u64,
-    /// Messages that had nobody to go to.
+    /// Number of messages dropped because too many were waiting to be sent.
     pub dropped: u64,
-    /// Why that connection is not there, if the last attempt to open it has failed: in words that say what to do.
+    /// The reason why the last attempt to open the outbound connection failed, and what to do about it.
     pub failure: Option<Arc<str>>,
 }
 
 impl Node {
-    /// Joins a group: begins to listen, and to look for the others. Does not wait for them.
+    /// Joins a group: checks the settings, opens the data directory, listens, and starts to connect to the other
+    /// members.
+    ///
+    /// Returns without waiting for the other members. [`Node::lock`] waits until this node takes part in the group.
+    ///
+    /// # Errors
+    /// Fails if the settings are invalid, or if the certificates, the data directory, the trace file or the listening
+    /// address cannot be used. The error says what to change.
+    ///
+    /// # Panics
+    /// Panics outside a tokio runtime.
     pub async fn join(config: Config) -> Result<Node, JoinError> {
         let checked = config.check()?;
         let tls = config.tls.as_ref().map(|files| Tls::read(files, checked.me)).transpose()?;
@@ -186,28 +207,36 @@ impl Node {
         Ok(Node { handle: Arc::new(handle) })
     }
 
-    /// Who it is.
+    /// Returns this node's id.
     pub fn id(&self) -> Id {
         self.handle.id
     }
 
-    /// Where it listens.
+    /// Returns the address on which this node listens for other members.
     pub fn address(&self) -> std::net::SocketAddr {
         self.handle.address
     }
 
-    /// As long as it takes until all who are asked could answer, by and large: so long does [`Node::try_lock`] wait.
+    /// Returns how long [`Node::try_lock`] waits at most: four [delays](Config::delay), within which all members that
+    /// are asked can reply.
     pub fn patience(&self) -> Duration {
         self.handle.patience
     }
 
-    /// Waits for its turn. Who drops this before it is done withdraws, and nothing is left of it.
+    /// Waits for the lock of this name, and returns the guard that holds it.
+    ///
+    /// A name has 1 to [`LONGEST_NAME`] bytes. Tasks of one node get the lock in the order of their calls, with other
+    /// nodes in between. Dropping the future withdraws the request.
+    ///
+    /// # Errors
+    /// Fails if the name is empty or too long, if the node knows too many names, or if it stopped.
     pub async fn lock(&self, name: &str) -> Result<Guard, Refused> {
         check_name(name)?;
         self.ask(Name::new(name), true).await?.ok_or(Refused::Stopped)
     }
 
-    /// Waits for its turn. Nothing, if it has no patience and somebody here has the turn, or waits for it.
+    /// Waits for the lock. Returns nothing if the request must not wait and a task of this node holds the lock or
+    /// waits.
     async fn ask(&self, name: Name, is_patient: bool) -> Result<Option<Guard>, Refused> {
         let ticket = self.handle.tickets.fetch_add(1, Ordering::Relaxed);
         let (granted, grant) = oneshot::channel();
@@ -225,19 +254,19 @@ impl Node {
         }
     }
 
-    /// Its turn if it comes within this time.
+    /// Waits for the lock for at most this time, and returns `None` if it was not granted by then.
     pub async fn lock_timeout(&self, name: &str, within: Duration) -> Result<Option<Guard>, Refused> {
         timeout(within, self.lock(name)).await.map_or(Ok(None), |locked| locked.map(Some))
     }
 
-    /// Its turn if nobody else has it, or wants it: at once if that is known on this node, or as soon as all who are
-    /// asked could answer.
+    /// Takes the lock if it is free. Returns `None` at once if a task of this node holds it or waits for it, and
+    /// otherwise when it was not granted within [`Node::patience`].
     pub async fn try_lock(&self, name: &str) -> Result<Option<Guard>, Refused> {
         check_name(name)?;
         timeout(self.handle.patience, self.ask(Name::new(name), false)).await.unwrap_or(Ok(None))
     }
 
-    /// Waits until it is known who leads, and says who.
+    /// Returns the leader of the group, and waits until there is one.
     pub async fn leader(&self) -> Result<Id, Refused> {
         let mut leadership = self.leadership();
         loop {
@@ -248,7 +277,7 @@ impl Node {
         }
     }
 
-    /// Who leads, from now on.
+    /// Follows the leader of the group from now on.
     pub fn leadership(&self) -> Leadership {
         // A node that has stopped follows nobody: whoever waits for a change is told so.
         _ = self.command(Command::Lead);
@@ -257,22 +286,24 @@ impl Node {
         Leadership { leader }
     }
 
-    /// What to attach to a message of the application, so that what happens there comes after what happened here.
+    /// Returns a logical timestamp to attach to an application message. The receiver passes it to [`Node::observe`];
+    /// its later requests are then ordered after all events that this node has seen.
     pub async fn stamp(&self) -> Result<Number, Refused> {
         self.request(Command::Stamp).await
     }
 
-    /// A message of the application has arrived that carries this stamp.
+    /// Takes note of the timestamp on an application message that arrived. See [`Node::stamp`].
     pub fn observe(&self, stamp: Number) -> Result<(), Refused> {
         self.command(Command::Observe(stamp))
     }
 
-    /// How it is.
+    /// Returns the state of the node and of its connections.
     pub async fn status(&self) -> Result<NodeStatus, Refused> {
         self.request(Command::Status).await
     }
 
-    /// Leaves the group, as if it had crashed: all guards are lost.
+    /// Stops the node, and waits until its port and data directory are free. All guards are lost. The other members
+    /// treat this as a crash.
     pub async fn stop(&self) {
         // If it has been told so before, that is just as well.
         _ = self.command(Command::Stop);
@@ -280,8 +311,8 @@ impl Node {
         while leader.changed().await.is_ok() {}
     }
 
-    /// Why it has stopped by itself, if it has, in words that say what to do: its disk has failed, or another member
-    /// has heard of a life of it that this one does not continue, so that it may not know what it has promised.
+    /// Returns why the node stopped by itself, if it did, and what to do. There are two reasons: the node could not
+    /// save its state, or another member reported that this node does not have its latest state.
     pub fn trouble(&self) -> Option<Arc<str>> {
         self.handle.trouble.get().cloned()
     }
@@ -318,9 +349,12 @@ impl Drop for Pending<'_> {
     }
 }
 
-/// A turn. It ends when this is released or dropped, or is taken away.
+/// A lock that is held. [`Guard::release`] or dropping the guard gives it back.
+///
+/// Pass [`Guard::fence`] to the resource that the lock protects, and stop using the resource when [`Guard::lost`]
+/// returns.
 #[derive(Debug)]
-#[must_use = "the turn ends when this is dropped"]
+#[must_use = "dropping the guard releases the lock"]
 pub struct Guard {
     node: Node,
     name: Name,
@@ -331,38 +365,44 @@ pub struct Guard {
 }
 
 impl Guard {
-    /// Its name.
+    /// Returns the name of the lock.
     pub fn name(&self) -> &str {
         self.name.as_str()
     }
 
-    /// What to show to the resource: larger than that of every earlier turn.
+    /// Returns the fencing token of this grant, which is larger than that of every earlier grant of this name. The
+    /// resource must reject tokens smaller than the largest that it has seen.
     pub fn fence(&self) -> Fence {
         self.fence
     }
 
-    /// Notes in the node's [trace](Config::trace), if it writes one, that the resource was shown this fence and has
-    /// taken it, or not: so that the trace tells of the resource, too.
+    /// Records in the node's [trace](Config::trace), if it writes one, that the resource accepted or rejected this
+    /// fence. `quorate judge` then checks the resource, too.
     pub fn wrote(&self, accepted: bool) {
         let (name, fence) = (self.name.clone(), self.fence);
         // A node that has stopped writes nothing.
         _ = self.node.command(Command::Wrote { name, fence, accepted });
     }
 
-    /// Whether the turn was taken away.
+    /// Returns whether the lock was lost.
     pub fn is_lost(&self) -> bool {
         *self.lost.borrow() || self.lost.has_changed().is_err()
     }
 
-    /// Waits until the turn is taken away: because the node has stopped, does not trust a majority any more, was not
-    /// awake for too long, or (with `central`) is told that its turn was given away. Whom a majority takes for dead
-    /// while it trusts that majority itself may not be told: only its fence shows that it is late.
+    /// Waits until the lock is lost: the node stopped, no longer trusts a majority of the members, was paused for too
+    /// long, or (with `central`) learned that the lock was granted to another node.
+    ///
+    /// A node suspected by a majority may not find out while it still trusts that majority. Only the fence then
+    /// protects the resource.
     pub async fn lost(&self) {
         // Both mean the same: it is lost, or nobody is there to say so.
         _ = self.lost.clone().wait_for(|is_lost| *is_lost).await;
     }
 
-    /// Ends the turn, and waits until the node has done what that takes. Fails if the turn was taken away before.
+    /// Releases the lock, and waits until the node has left the critical section.
+    ///
+    /// # Errors
+    /// Fails with [`Refused::Lost`] if the lock was lost before, and with [`Refused::Stopped`] if the node stopped.
     pub async fn release(mut self) -> Result<(), Refused> {
         self.is_released = true;
         if *self.lost.borrow() {
@@ -383,19 +423,22 @@ impl Drop for Guard {
     }
 }
 
-/// Who leads, as it changes.
+/// Follows the leader of the group as it changes, from [`Node::leadership`].
 #[derive(Clone, Debug)]
 pub struct Leadership {
     leader: watch::Receiver<Option<Id>>,
 }
 
 impl Leadership {
-    /// Who leads now, if that is known.
+    /// Returns the current leader, if this node knows one.
     pub fn leader(&self) -> Option<Id> {
         *self.leader.borrow()
     }
 
-    /// Waits until another leads, or nobody does. Fails if the node has stopped.
+    /// Waits for a change, and returns the new leader, or `None` while there is none.
+    ///
+    /// # Errors
+    /// Fails if the node stopped.
     pub async fn changed(&mut self) -> Result<Option<Id>, Refused> {
         self.leader.changed().await.map_err(|_| Refused::Stopped)?;
         Ok(*self.leader.borrow_and_update())

@@ -32,8 +32,8 @@ impl Opened {
     /// For the log.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Opened::Here => "here",
-            Opened::There => "there",
+            Opened::Here => "outbound",
+            Opened::There => "inbound",
         }
     }
 }

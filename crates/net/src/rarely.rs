@@ -1,7 +1,6 @@
 //! What would be logged again and again is logged once, and then now and then with how often it has happened since.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::hash::Hash;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -24,10 +23,6 @@ struct Logged {
     since: u64,
 }
 
-/// How often something has happened since it was logged last.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Since(u64);
-
 impl<K> Default for Rarely<K> {
     fn default() -> Self {
         Rarely(Mutex::default())
@@ -35,8 +30,8 @@ impl<K> Default for Rarely<K> {
 }
 
 impl<K: Eq + Hash> Rarely<K> {
-    /// Something happens. If it is to be logged, says how often it was not since the last time.
-    pub(crate) fn happens(&self, what: K, now: Instant) -> Option<Since> {
+    /// Counts an event. If it is to be logged, returns how many of the same were suppressed since the last time.
+    pub(crate) fn happens(&self, what: K, now: Instant) -> Option<u64> {
         let mut logged = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_over = |logged: &Logged| now.saturating_duration_since(logged.at) >= PAUSE;
         if let Some(before) = logged.get_mut(&what) {
@@ -45,24 +40,15 @@ impl<K: Eq + Hash> Rarely<K> {
                 return None;
             }
             let Logged { since, .. } = std::mem::replace(before, Logged { at: now, since: 0 });
-            return Some(Since(since));
+            return Some(since);
         }
         if logged.len() >= MOST {
             logged.retain(|_, before| !is_over(before));
         }
         (logged.len() < MOST).then(|| {
             logged.insert(what, Logged { at: now, since: 0 });
-            Since(0)
+            0
         })
-    }
-}
-
-impl fmt::Display for Since {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.0 {
-            0 => Ok(()),
-            since => write!(f, " (and {since} times more since this was logged last)"),
-        }
     }
 }
 
@@ -73,14 +59,12 @@ mod tests {
     #[test]
     fn the_same_is_logged_once_and_then_with_how_often_it_was_not() {
         let (rarely, begin) = (Rarely::default(), Instant::now());
-        assert_eq!(rarely.happens("a", begin), Some(Since(0)));
-        assert_eq!(rarely.happens("b", begin), Some(Since(0)));
+        assert_eq!(rarely.happens("a", begin), Some(0));
+        assert_eq!(rarely.happens("b", begin), Some(0));
         for seconds in 1..60 {
             assert_eq!(rarely.happens("a", begin + Duration::from_secs(seconds)), None);
         }
-        let since = rarely.happens("a", begin + PAUSE).unwrap();
-        assert_eq!((since, since.to_string().as_str()), (Since(59), " (and 59 times more since this was logged last)"));
-        assert_eq!(Since(0).to_string(), "");
+        assert_eq!(rarely.happens("a", begin + PAUSE), Some(59));
     }
 
     #[test]

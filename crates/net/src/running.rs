@@ -98,7 +98,7 @@ impl<M: Mutex> Running<M> {
         mut commands: mpsc::UnboundedReceiver<Command>,
         mut connected: mpsc::Receiver<Inlet>,
     ) {
-        info!(node = self.me.number(), incarnation = self.incarnation, "runs {}", self.terms);
+        info!(node = self.me.number(), incarnation = self.incarnation, terms = %self.terms, "node started");
         self.driver.start();
         let mut inlets = Inlets::new(self.me);
         let mut arrived: Vec<Arrived<MessageOf<M>>> = Vec::with_capacity(BATCH);
@@ -162,7 +162,7 @@ impl<M: Mutex> Running<M> {
             }
             self.driver.ring();
         }
-        info!(node = self.me.number(), "stops");
+        info!(node = self.me.number(), "node stopped");
         // Whoever asks from now on, or has asked in vain, is told that it has stopped.
         commands.close();
         self.farewell(inlets, arrived).await;
@@ -174,7 +174,7 @@ impl<M: Mutex> Running<M> {
         let late = due.map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
         if self.is_guarded && late >= self.patience && self.resigned_for != due {
             self.resigned_for = due;
-            warn!(node = self.me.number(), ?late, "was not awake, and may have been taken for dead: it begins again");
+            warn!(node = self.me.number(), ?late, "node resumed after a pause");
             let peers: Vec<_> = self.peers.iter().map(|peer| peer.id).collect();
             for &id in &peers {
                 self.driver.happen(Event::Notice(Notice::Suspect(id)));
@@ -191,10 +191,7 @@ impl<M: Mutex> Running<M> {
         if let Some(why) = self.disowned.take()
             && let Err(error) = self.driver.disown(why).await
         {
-            error!(
-                node = self.me.number(),
-                "cannot write down that it has left, and may have to be told again: {error}"
-            );
+            error!(node = self.me.number(), %error, "rejection not saved");
         }
         // Before anybody else can be let in: who has a turn, or leads, hears that it is over.
         drop(std::mem::take(&mut self.desk));
@@ -228,10 +225,11 @@ impl<M: Mutex> Running<M> {
         let settled = self.settle().await;
         if let Err(error) = &settled {
             // What was promised cannot be kept: better to be taken for dead.
-            error!(node = self.me.number(), "stops, as nothing can be saved: {error}");
-            let trouble = "the node has left its group, as it could not save what it had to remember: make room or \
-                           mend the disk, and start it again";
-            self.trouble.get_or_init(|| trouble.into());
+            error!(node = self.me.number(), %error, "state not saved");
+            let trouble = format!(
+                "the node stopped because it could not save its state ({error}): repair the disk, and restart it"
+            );
+            self.trouble.get_or_init(|| trouble.as_str().into());
         }
         settled.is_ok()
     }
@@ -239,10 +237,10 @@ impl<M: Mutex> Running<M> {
     /// A member [knows it better](crate::frame::Refusal::Forgetful). Who does not would wait for this one, or let it
     /// in. So it does not go on, now or when it is started again.
     fn be_disowned(&mut self, by: Id, why: &str) {
-        let trouble = format!("the node has left its group, as node {} knows it better: {why}", by.number());
+        let trouble = format!("the node stopped because node {} rejected it: {why}", by.number());
         // Others may say the same, and once is enough.
         if self.trouble.set(trouble.as_str().into()).is_ok() {
-            error!(node = self.me.number(), "{trouble}");
+            error!(node = self.me.number(), peer = by.number(), reason = why, "node stopped by peer");
             self.disowned = Some(trouble);
         }
     }

@@ -51,7 +51,8 @@ impl Speakers {
             }
             Some(speaker) if speaker.is_there(self.silence, now) => {
                 let id = id.number();
-                return Err(format!("another process speaks for node {id}: every node has a number of its own").into());
+                let why = format!("another process is connected as node {id}: every node needs an id of its own");
+                return Err(why.into());
             }
             Some(speaker) => speaker.precedes(id, identity)?,
             None => {}
@@ -72,13 +73,13 @@ impl Speaker {
         }
         let (id, heard) = (id.number(), self.identity.incarnation);
         let why = if is_known {
-            format!("node {id} says that this is its life {incarnation}, and its life {heard} was heard of here")
+            format!("node {id} is in incarnation {incarnation}, but was connected in incarnation {heard} before")
         } else {
-            format!("node {id} says that it is somewhere else than in its life {heard}, which was heard of here")
+            format!("node {id} uses another data directory than it did in incarnation {heard}")
         };
         Err(Refusal::Forgetful(format!(
-            "{why}: it may not know what it has promised; start it on the directory that it had then or, if that is \
-             lost or was the wrong one, with --forgotten (`Config::forgotten`), once"
+            "{why}, so it may lack state that the other members rely on: start it on the data directory that it had \
+             then or, if that is lost or was the wrong one, once with `Config::forgotten` (`quorate serve --forgotten`)"
         )))
     }
 
@@ -137,11 +138,13 @@ mod tests {
         assert!(is_new);
         let (accepted, is_new) = admitted(3, 7, Duration::ZERO).unwrap();
         assert!(!is_new && accepted.is_same(&opened), "it may speak on two connections");
-        assert!(refused(4, 8, Duration::ZERO).starts_with("another process speaks for node 2"));
+        assert!(refused(4, 8, Duration::ZERO).starts_with("another process is connected as node 2"));
         drop(opened);
         assert!(refused(4, 8, Duration::ZERO).starts_with("another process"), "it still speaks on one");
         drop(accepted);
-        assert!(refused(3, 8, Duration::ZERO).contains("this is its life 3, and its life 3 was heard of"));
+        assert!(
+            refused(3, 8, Duration::ZERO).contains("is in incarnation 3, but was connected in incarnation 3 before")
+        );
         assert!(matches!(admitted(3, 8, Duration::ZERO), Err(Refusal::Forgetful(_))));
         let (next, is_new) = admitted(4, 8, Duration::ZERO).unwrap();
         assert!(is_new);

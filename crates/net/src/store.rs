@@ -23,54 +23,56 @@ const HEAD: usize = 12;
 const FILE: &str = "state";
 const LOCK: &str = "lock";
 
-/// Whether a node has kept something in this directory.
+/// Returns whether this is the data directory of a node that was started before.
 pub fn has_data(directory: &Path) -> bool {
     directory.join(FILE).exists()
 }
 
-/// Why a directory cannot be used.
+/// A data directory cannot be used.
 #[derive(Debug, Error)]
 pub enum StoreError {
-    /// The system refuses.
-    #[error("{}: {error}", path.display())]
+    /// A file cannot be read or written.
+    #[error("cannot read or write {}: {error}", path.display())]
     System {
-        /// What.
+        /// The state file in the directory.
         path: PathBuf,
-        /// Why.
+        /// The error of the operating system.
         error: io::Error,
     },
-    /// Another process uses it.
-    #[error("{} is in use by another process: every node has a directory of its own", .0.display())]
+    /// Another process uses the directory.
+    #[error("{} is in use by another process: every node needs a data directory of its own", .0.display())]
     InUse(PathBuf),
-    /// It belongs to another node, or to a node with other terms.
+    /// The directory belongs to another node, or to a node with another cluster name, algorithm or option.
     #[error(
-        "{} belongs to {theirs}; this is {ours}: give each node a directory of its own, or remove it if what it has \
-         promised counts no more",
+        "{} belongs to {theirs}, but this is {ours}: give every node a data directory of its own; to start the group \
+         anew with other settings, delete the data directories of all its nodes",
         path.display()
     )]
     NotOurs {
-        /// Which.
+        /// The state file in the directory.
         path: PathBuf,
-        /// Whose it is.
+        /// The node that the directory belongs to.
         theirs: String,
-        /// Who asks.
+        /// The node that was started.
         ours: String,
     },
-    /// The node that it is of has left its group, as it does not know what it has promised.
+    /// The node stopped by itself before, because it does not have its latest state.
     #[error("{}: {why}", path.display())]
     Disowned {
-        /// Which.
+        /// The state file in the directory.
         path: PathBuf,
-        /// What it said when it left.
+        /// Why the node stopped, and what to do.
         why: String,
     },
-    /// There is something else in the file.
-    #[error("{} is damaged at byte {at}, and not only at its end: restore it, or remove it if nobody relies on it",
-        path.display())]
+    /// The state file is damaged, and not only in its last record.
+    #[error(
+        "{} is damaged at byte {at}: move the file away, and start the node once with `Config::forgotten`",
+        path.display()
+    )]
     Damaged {
-        /// Which.
+        /// The state file in the directory.
         path: PathBuf,
-        /// Where.
+        /// The position of the damage, in bytes.
         at: usize,
     },
 }
@@ -417,7 +419,7 @@ mod tests {
         assert!(error.to_string().contains("is in use by another process"), "{error}");
         drop(first);
         let Err(error) = Numbers::open(&scratch.0, "node 2", 0) else { panic!("it is not ours") };
-        assert!(error.to_string().contains("belongs to node 1; this is node 2"), "{error}");
+        assert!(error.to_string().contains("belongs to node 1, but this is node 2"), "{error}");
     }
 
     #[test]

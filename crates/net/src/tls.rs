@@ -19,49 +19,51 @@ use thiserror::Error;
 use tokio::net::TcpStream;
 use tokio_rustls::{TlsAcceptor, TlsConnector, client, server};
 
-/// The name that the certificate of a member is valid for.
+use crate::frame;
+
+/// Returns the DNS name for which the certificate of member `id` must be valid.
 pub fn member_name(id: u32) -> String {
     format!("{id}.member.quorate.internal")
 }
 
-/// Where certificates are, each a file in PEM.
+/// The files of a node's certificates, each in PEM format.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The certificate of the authority that the group's certificates are from.
+    /// The certificate of the certificate authority (CA) that signed the certificates of all members.
     pub ca: PathBuf,
-    /// This node's certificate, and those between it and the authority if there are any.
+    /// This node's certificate, followed by intermediate certificates if there are any.
     pub cert: PathBuf,
-    /// The key of this node's certificate.
+    /// The private key of this node's certificate.
     pub key: PathBuf,
 }
 
-/// Why certificates cannot be used.
+/// The certificates of a node cannot be used.
 #[derive(Debug, Error)]
 pub enum TlsError {
-    /// A file cannot be read, or has not in it what it should have.
-    #[error("{} cannot be used: {why}; `quorate keys nodes` makes such files", file.display())]
+    /// A file cannot be read, or does not contain what it should.
+    #[error("cannot use {}: {why}; `quorate keys nodes` creates such files", file.display())]
     File {
-        /// Which.
+        /// The file.
         file: PathBuf,
-        /// Why not.
+        /// What is wrong with it.
         why: String,
     },
-    /// The certificate and the key do not belong together, or nobody who trusts the authority would trust them.
-    #[error("{} cannot be used with its key and {}: {why}", cert.display(), ca.display())]
+    /// The certificate does not match its key, or the CA did not sign it.
+    #[error("cannot use the certificate {} with its key and the CA {}: {why}", cert.display(), ca.display())]
     Unfit {
         /// The certificate.
         cert: PathBuf,
-        /// The authority's.
+        /// The certificate of the CA.
         ca: PathBuf,
-        /// Why not.
+        /// What is wrong with them.
         why: String,
     },
-    /// It is another's.
+    /// The certificate belongs to another member.
     #[error("{} is not the certificate of node {id}: it must be valid for {}", cert.display(), member_name(*id))]
     NotOurs {
         /// The certificate.
         cert: PathBuf,
-        /// Who would use it.
+        /// The node that was to use it.
         id: u32,
     },
 }
@@ -86,7 +88,7 @@ fn unusable(file: &Path, why: &dyn fmt::Display) -> TlsError {
 fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = CertificateDer::pem_file_iter(file).map_err(|error| unusable(file, &error))?;
     let found = read.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(file, &error))?;
-    if found.is_empty() { Err(unusable(file, &"there is no certificate in it")) } else { Ok(found) }
+    if found.is_empty() { Err(unusable(file, &"the file contains no certificate")) } else { Ok(found) }
 }
 
 fn server_name(id: u32) -> ServerName<'static> {
@@ -163,11 +165,10 @@ pub(crate) fn has_shown(stream: &server::TlsStream<TcpStream>, id: u32) -> bool 
     connection.peer_certificates().and_then(|chain| chain.first()).is_some_and(|certificate| is_of(certificate, id))
 }
 
-/// What to do about a member of another authority.
-const ONE_AUTHORITY: &str = "all members need certificates of one authority (`quorate keys nodes`), and its ca.crt";
+/// What to do about a member whose certificate another CA has signed.
+const ONE_AUTHORITY: &str = "give all members certificates of one CA, and that CA's ca.crt (`quorate keys nodes`)";
 /// What to do about a member without certificates.
-const ALL_OR_NONE: &str = "give certificates to all members (--tls-ca, --tls-cert and --tls-key, or `Config::tls`), or \
-                           to none";
+const ALL_OR_NONE: &str = "configure certificates on all members, or on none";
 
 /// Whether this is how TLS begins: one of its records.
 pub(crate) fn is_tls(begin: &[u8]) -> bool {
@@ -176,63 +177,61 @@ pub(crate) fn is_tls(begin: &[u8]) -> bool {
 
 /// What it means that the other end speaks TLS, and this one does not.
 pub(crate) fn only_it_has_certificates() -> String {
-    format!("it speaks TLS, and this node has no certificates: {ALL_OR_NONE}")
+    format!("the peer uses TLS, but this node has no certificates: {ALL_OR_NONE}")
 }
 
 /// Why a connection broke, in words that say what to do.
 pub(crate) fn explain(error: &io::Error) -> String {
     let Some(secret) = error.get_ref().and_then(|inner| inner.downcast_ref::<rustls::Error>()) else {
         return match error.kind() {
-            io::ErrorKind::UnexpectedEof => "it hung up".into(),
+            io::ErrorKind::UnexpectedEof => frame::CLOSED.into(),
             _ => error.to_string(),
         };
     };
     match secret {
         rustls::Error::InvalidCertificate(why) => explain_certificate(why),
         rustls::Error::AlertReceived(alert) => explain_alert(*alert),
-        rustls::Error::NoCertificatesPresented => format!("it shows no certificate: {ONE_AUTHORITY}"),
+        rustls::Error::NoCertificatesPresented => format!("the peer has no certificate: {ONE_AUTHORITY}"),
         rustls::Error::InvalidMessage(InvalidMessage::InvalidContentType) => {
-            format!("it does not speak TLS, and this node has certificates: {ALL_OR_NONE}")
+            format!("the peer does not use TLS, but this node has certificates: {ALL_OR_NONE}")
         }
-        other => format!("TLS with it fails: {other}"),
+        other => format!("the TLS handshake failed: {other}"),
     }
 }
 
 fn explain_certificate(why: &CertificateError) -> String {
     match why {
         CertificateError::UnknownIssuer | CertificateError::BadSignature => {
-            format!("its certificate is of another authority (CA) than ours: {ONE_AUTHORITY}")
+            format!("the peer's certificate is not signed by this node's CA: {ONE_AUTHORITY}")
         }
         CertificateError::Expired | CertificateError::ExpiredContext { .. } => {
-            "its certificate has expired: make it a new one (`quorate keys nodes`), or set the clocks".into()
+            "the peer's certificate has expired: create a new one (`quorate keys nodes`), or correct the clocks".into()
         }
         CertificateError::NotValidYet | CertificateError::NotValidYetContext { .. } => {
-            "its certificate is not valid yet: are the clocks right, here and where it was made?".into()
+            "the peer's certificate is not valid yet: check the clocks here and where it was created".into()
         }
         CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-            format!("its certificate is that of another member: is it at this address? ({why})")
+            format!("the peer's certificate belongs to another member: check the member addresses ({why})")
         }
-        other => format!("its certificate cannot be used: {other}"),
+        other => format!("the peer's certificate cannot be used: {other}"),
     }
 }
 
 fn explain_alert(alert: AlertDescription) -> String {
     match alert {
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {
-            format!(
-                "it does not accept our certificate, which is of another authority (CA) than its own: {ONE_AUTHORITY}"
-            )
+            format!("the peer rejected this node's certificate, which its CA has not signed: {ONE_AUTHORITY}")
         }
         AlertDescription::CertificateExpired => {
-            "it does not accept our certificate, as it has expired or is not valid yet: make a new one (`quorate keys \
-             nodes`), or set the clocks"
+            "the peer rejected this node's certificate, which has expired or is not valid yet: create a new one \
+             (`quorate keys nodes`), or correct the clocks"
                 .into()
         }
         AlertDescription::BadCertificate => {
-            "it does not accept our certificate, which is not that of the member that it looks for: is its list of \
-             members the same as ours?"
+            "the peer rejected this node's certificate, which belongs to another member than the peer expects: check \
+             that all members have the same list of members"
                 .into()
         }
-        other => format!("it ends TLS: {other:?}"),
+        other => format!("the peer ended the TLS handshake: {other:?}"),
     }
 }

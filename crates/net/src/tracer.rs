@@ -125,8 +125,7 @@ impl Writer {
         let is_file = file.metadata()?.is_file();
         // What two of them write would be torn; a pipe or a terminal belongs to whoever reads it.
         if is_file && matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
-            let why = "another node writes its trace into it, or one that has stopped still does: give every node a \
-                       file of its own";
+            let why = "another node is writing its trace to this file: give every node a trace file of its own";
             return Err(io::Error::new(io::ErrorKind::ResourceBusy, why));
         }
         // Nobody else adds to it any more.
@@ -209,7 +208,7 @@ impl Writer {
             }
             Err(error) => {
                 if self.unwritten == 0 {
-                    warn!("the trace cannot be written, and will have a gap: {error}");
+                    warn!(%error, "trace write failed");
                 }
                 if let Some(length) = self.length {
                     // Half a line is worse than none. If this fails too, the reader finds out.

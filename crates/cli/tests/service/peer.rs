@@ -213,7 +213,7 @@ fn who_comes_back_without_its_directory_stops_and_the_others_go_on() {
         let refused = group.start_in_vain(2);
         assert_eq!(refused.status.code(), Some(1));
         let told = String::from_utf8(refused.stderr).unwrap();
-        assert!(told.contains("knows it better") && told.contains("with --forgotten"), "{told}");
+        assert!(told.contains("rejected it") && told.contains("with `--forgotten`"), "{told}");
     }
     assert!(locks(group.node(1)) && locks(group.node(3)));
     group.options[1].push("--forgotten".into());
@@ -316,7 +316,7 @@ fn what_makes_no_sense_is_refused_before_anything_is_begun() {
         (written("[turns]\ndelay_bound = \"1s\""), "did you mean `delay-bound`?"),
         (written("enginne = \"peer\""), "did you mean `engine`?"),
         (written("[turns]\nelection = \"bull\"\n[members]\n1 = \"127.0.0.1:1\""), "turns.election"),
-        (written("[turns]\nalgorithm = \"bully\"\n[members]\n1 = \"127.0.0.1:1\""), "no mutual exclusion algorithm"),
+        (written("[turns]\nalgorithm = \"bully\"\n[members]\n1 = \"127.0.0.1:1\""), "not a mutual exclusion algorithm"),
         (serve(&["--algorithm", "token-rin"]), "token-ring"),
         (serve(&["--algorithm", "token-ring"]), "name all with --member"),
         (serve(&["--algorithm=token-ring", member, "--join"]), "cannot be used with"),
@@ -324,9 +324,9 @@ fn what_makes_no_sense_is_refused_before_anything_is_begun() {
         (serve(&["--algorithm=token-ring", "--member=1=127.0.0.1:7420"]), "ports of their own"),
         (serve(&["--algorithm=token-ring", member, member]), "named twice"),
         (serve(&["--algorithm=token-ring", "--member=2=127.0.0.1:7431"]), "numbered 1 to 1"),
-        (serve(&["--algorithm=token-ring", "--member=1=10.0.0.1:7431"]), "say --insecure"),
+        (serve(&["--algorithm=token-ring", "--member=1=10.0.0.1:7431"]), "`--insecure`"),
         (serve(&["--algorithm=token-ring", member, "--option=colour=red"]), "colour"),
-        (serve(&["--algorithm=token-ring", member, "--beat=1ms"]), "a beat at least a delay"),
+        (serve(&["--algorithm=token-ring", member, "--beat=1ms"]), "the interval at least the delay"),
         (serve(&["--engine=replicated", "--algorithm=central"]), "are for --engine peer"),
         (serve(&["--cluster=mine"]), "are for --engine peer"),
     ] {

@@ -70,7 +70,7 @@ async fn who_has_lost_its_directory_leaves_and_is_let_in_nowhere() {
         let unaware = group.join(1).await.unwrap();
         let refused = soon(algorithm, unaware.lock("printer")).await;
         assert!(matches!(refused, Err(Refused::Stopped)), "{algorithm}: {refused:?}");
-        assert!(unaware.trouble().is_some_and(|why| why.contains("knows it better")), "{algorithm}");
+        assert!(unaware.trouble().is_some_and(|why| why.contains("rejected it")), "{algorithm}");
         let fence = guard.fence();
         drop(guard);
         assert!(soon(algorithm, nodes[2].lock("printer")).await.unwrap().fence() > fence, "{algorithm}");

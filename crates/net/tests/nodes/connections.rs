@@ -116,7 +116,7 @@ async fn who_is_refused_on_connections_of_others_hears_why() {
     let nodes = [group.join(1).await.unwrap(), group.join(3).await.unwrap()];
     drop(soon("they find each other", nodes[0].lock("printer")).await.unwrap());
     let pretends = in_place_of_the_second(&group).await;
-    let why = "it refuses to talk: another process speaks for node 2";
+    let why = "rejected by the peer: another process is connected as node 2";
     soon("it knows", async {
         let is_known = |peer: &PeerStatus| peer.failure.as_deref().is_some_and(|failure| failure.starts_with(why));
         while !pretends.status().await.unwrap().peers.iter().all(is_known) {
@@ -124,7 +124,11 @@ async fn who_is_refused_on_connections_of_others_hears_why() {
         }
     })
     .await;
-    assert_eq!(log::lines(&["peer=1 ", "hangs up again: ", why]).len(), 1, "once, however often it is told");
+    assert_eq!(
+        log::lines(&["node rejected by peer", "peer=1 ", "another process is connected as node 2"]).len(),
+        1,
+        "once, however often it is told"
+    );
     assert_eq!(pretends.trouble(), None, "the other one may leave");
 }
 
@@ -137,15 +141,12 @@ async fn who_has_forgotten_what_it_promised_leaves_also_if_others_tell_it() {
     drop(soon("they find each other", nodes[1].lock("printer")).await.unwrap());
     nodes[1].stop().await;
     let without_its_directory = in_place_of_the_second(&group).await;
-    let why = "it refuses to talk: node 2 says that it is somewhere else than in its life 1, which was heard of here";
+    let why = "node 2 uses another data directory than it did in incarnation 1";
     soon("it leaves", async { while without_its_directory.leadership().changed().await.is_ok() {} }).await;
     let trouble = without_its_directory.trouble().expect("it says why");
-    assert!(trouble.starts_with("the node has left its group, as node ") && trouble.contains(why), "{trouble}");
-    assert!(!log::lines(&["node=2 ", "the node has left its group", why]).is_empty());
-    assert!(
-        !log::lines(&["node=1 peer=2 ", "cannot connect: node 2 says that it is somewhere else than in its life 1"])
-            .is_empty()
-    );
+    assert!(trouble.starts_with("the node stopped because node ") && trouble.contains(why), "{trouble}");
+    assert!(!log::lines(&["node=2 ", "node stopped by peer", why]).is_empty());
+    assert!(!log::lines(&["node=1 peer=2 ", "connect failed", why]).is_empty());
 }
 
 /// Without a certificate, or any word: whoever reaches the ports of the members opens connections all the time.
@@ -179,7 +180,7 @@ async fn who_says_nothing_keeps_no_member_out() {
     })
     .await;
     silence.abort();
-    let warned = log::lines(&["too many connections do not say who they are: one from 127.0.0.1 was closed"]);
+    let warned = log::lines(&["unidentified connection evicted", "from=127.0.0.1 "]);
     let minutes = 1 + begin.elapsed().as_secs() as usize / 60;
     assert!((2..=2 * minutes).contains(&warned.len()), "each says so once a minute: {warned:?}");
 }

@@ -14,7 +14,10 @@ async fn who_has_lost_its_directory_is_refused_until_it_says_so() {
     let unaware = group.join(1).await.unwrap();
     assert_eq!(soon("it leaves by itself", unaware.lock("printer")).await.unwrap_err(), Refused::Stopped);
     let trouble = unaware.trouble().expect("it says why");
-    assert!(trouble.contains("as node ") && trouble.contains("was the wrong one, with --forgotten"), "{trouble}");
+    assert!(
+        trouble.contains("because node ") && trouble.contains("was the wrong one, once with `Config::forgotten`"),
+        "{trouble}"
+    );
     // Nor does it help to start it again and again, until its life has a number that is large enough.
     for _ in 0..3 {
         let refused = group.join(1).await.expect_err("what it promised it does not know any better").to_string();
@@ -44,7 +47,7 @@ async fn who_has_lost_its_directory_keeps_nobody_waiting_who_does_not_know_it() 
     }
     soon("the other has left", async { while nodes[2].leadership().changed().await.is_ok() {} }).await;
     let trouble = nodes[2].trouble().expect("it says why");
-    assert!(trouble.contains("as node 2 knows it better"), "{trouble}");
+    assert!(trouble.contains("because node 2 rejected it"), "{trouble}");
 }
 
 /// What was written after the copy was made is missing, however many lives it begins.
@@ -86,11 +89,11 @@ async fn the_right_directory_comes_back_after_a_wrong_one_if_somebody_says_so() 
     let elsewhere = vec![group.members()[0].clone(), free_address(), group.members()[2].clone()];
     let wrong = Node::join(group.config_among(3, elsewhere).data(group.scratch("wrong"))).await.unwrap();
     soon("it leaves", async { while wrong.leadership().changed().await.is_ok() {} }).await;
-    assert!(wrong.trouble().expect("it says why").contains("as node 2 knows it better"));
+    assert!(wrong.trouble().expect("it says why").contains("because node 2 rejected it"));
     let right = group.join(3).await.unwrap();
     soon("it leaves, too", async { while right.leadership().changed().await.is_ok() {} }).await;
     let trouble = right.trouble().expect("it says why");
-    assert!(trouble.contains("as node 1 knows it better") && trouble.contains("was the wrong one"), "{trouble}");
+    assert!(trouble.contains("because node 1 rejected it") && trouble.contains("was the wrong one"), "{trouble}");
     let aware = Node::join(group.config(3).forgotten()).await.unwrap();
     for node in [&aware, &nodes[0], &nodes[1]] {
         drop(soon("all go on", node.lock("printer")).await.unwrap());

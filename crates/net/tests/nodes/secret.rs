@@ -37,7 +37,7 @@ async fn members_know_each_other_and_nobody_else_by_their_certificates() {
         soon(&format!("it sees: {its}"), sees(node, 1, its)).await;
         soon(&format!("the others see: {ours}"), sees(&first, 3, ours)).await;
         soon(&format!("who listens logs: {heard}"), async {
-            while log::lines(&["node=1 ", "refused a connection", heard]).is_empty() {
+            while log::lines(&["node=1 ", "inbound connection rejected", heard]).is_empty() {
                 tokio::time::sleep(Duration::from_millis(20)).await;
             }
         })
@@ -47,10 +47,8 @@ async fn members_know_each_other_and_nobody_else_by_their_certificates() {
     let false_authority = Authority::new(&group.scratch("false-keys"));
     let false_files = issue(&false_authority, 3);
     let from_elsewhere = Node::join(group.config(3).tls(false_files.clone())).await.unwrap();
-    let other =
-        "its certificate is of another authority (CA) than ours: all members need certificates of one authority";
-    let not_accepted =
-        "it does not accept our certificate, which is of another authority (CA) than its own: all members";
+    let other = "the peer's certificate is not signed by this node's CA: give all members certificates of one CA";
+    let not_accepted = "the peer rejected this node's certificate, which its CA has not signed: give all members";
     refused(&from_elsewhere, other, other, not_accepted).await;
 
     let both = group.scratch("both.crt");
@@ -61,7 +59,7 @@ async fn members_know_each_other_and_nobody_else_by_their_certificates() {
 
     let plain = Node::join(group.config(3)).await.unwrap();
     let (its, ours) =
-        ("it speaks TLS, and this node has no certificates: give", "it does not speak TLS, and this node has");
+        ("the peer uses TLS, but this node has no certificates: ", "the peer does not use TLS, but this node has");
     refused(&plain, its, ours, ours).await;
     let TlsFiles { ca, cert, key } = issue(&authority, 2);
     let Err(JoinError::Tls(error)) = Node::join(group.config(3).tls(TlsFiles { ca, cert, key })).await else {

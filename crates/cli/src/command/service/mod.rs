@@ -12,6 +12,7 @@ pub(crate) mod lock;
 mod logging;
 pub(crate) mod look;
 pub(crate) mod member;
+mod option_names;
 mod process;
 pub(crate) mod serve;
 mod signals;

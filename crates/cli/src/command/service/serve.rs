@@ -19,6 +19,7 @@ use tokio::signal::unix::{SignalKind, signal};
 
 use super::config::{Config, member};
 use super::logging::{self, LogFormat};
+use super::option_names::in_options;
 use super::run_node;
 use super::turns::Turns;
 
@@ -309,8 +310,8 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
         }
     };
     let running = Node::start(settings).await.map_err(|error| match error {
-        NodeError::Join(JoinError::Config(error)) => Failure::Usage(error.to_string()),
-        error => Failure::Failed(error.to_string()),
+        NodeError::Join(JoinError::Config(error)) => Failure::Usage(in_options(&error.to_string())),
+        error => Failure::Failed(in_options(&error.to_string())),
     })?;
     let address = running.address();
     if terminal.is_json() {
@@ -354,7 +355,7 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
     };
     running.stop().await;
     match failed {
-        Some(why) => Err(Failure::Failed(why)),
+        Some(why) => Err(Failure::Failed(in_options(&why))),
         None => Ok(ExitCode::SUCCESS),
     }
 }
