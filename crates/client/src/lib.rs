@@ -54,3 +54,7 @@ pub use feed::{Event, Feed, News};
 pub use guard::{Guard, LockRequest};
 #[cfg(feature = "client")]
 pub use session::{MARGIN, Session};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -1,30 +1,63 @@
-//! The laboratory: any algorithm, run under faults in virtual time or explored exhaustively, watched by properties,
-//! measured against the literature.
+//! The laboratory of Quorate: simulate a distributed algorithm under faults, or explore all of its runs, and check
+//! properties on them.
 //!
-//! | module | what it holds |
+//! An algorithm is one of the catalogue in [`quorate_core`], or your own type. The laboratory runs it in virtual time,
+//! so a run is determined by its seed and can be repeated.
+//!
+//! # Example
+//! ```
+//! use quorate_lab::experiment::{Experiment, Spectators};
+//! use quorate_lab::explore::{Exploration, Goal};
+//! use quorate_lab::report::Severity;
+//!
+//! // One run of five processes, determined by its seed.
+//! let report = Experiment { n: 5, seed: 7, ..Experiment::default() }.run("ricart-agrawala", Spectators::default())?;
+//! assert_eq!(report.severity(), Severity::Fine);
+//!
+//! // Every run of two processes: the property holds in all reachable states.
+//! let findings = Exploration { n: 2, ..Exploration::default() }.run("ricart-agrawala", &mut |_| ())?;
+//! assert!(findings.holds(Goal::MutualExclusion));
+//! println!("{} states explored", findings.states);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! # Modules
+//! Run an algorithm:
+//!
+//! | module | contents |
 //! |---|---|
-//! | [`experiment`] | **start here**: an algorithm by name or type, a plan, a report |
-//! | [`subject`] | the algorithm that something is about, by name or type |
-//! | [`simulate`] | one run: discrete events, determined by a seed |
-//! | [`explore`] | every run: a proof for a small group, or the shortest run that breaks a property |
-//! | [`world`], [`network`], [`application`] | the processes; the channels between them; what their applications do |
-//! | [`property`] | what is demanded of a run, one small automaton each |
-//! | [`judge`] | traces of real nodes, judged by the same properties |
-//! | [`linearize`] | whether a history of calls could have happened one at a time |
-//! | [`observer`], [`cost`], [`distribution`] | who watches a run; what it costs; how that is summed up |
-//! | [`claims`] | what the literature claims, judged |
-//! | [`exercise`] | algorithms that are wrong in one place, and the question how that shows |
-//! | [`compare`] | all algorithms side by side, published and measured |
-//! | [`report`] | what came of it, for programs |
-//! | [`conversation`] | a run in words |
-//! | [`diagram`] | a run as a space-time diagram, and as a trace for other tools |
-//! | `plot` (feature `plot`) | figures of what was measured, published curves beside it |
-//! | [`markup`] | what pages and drawings share |
-//! | [`stage`], [`scenario`] | a run of which somebody else decides what happens next; such runs as files |
-//! | [`violation`] | majority voting's chance of letting two in |
+//! | [`experiment`] | **start here**: simulate an algorithm by name or by type, and get a report |
+//! | [`explore`] | explore every run of a small group: a proof, or a shortest counterexample |
+//! | [`scenario`], [`stage`] | runs in which a file or a person chooses every event |
+//! | [`judge`] | check the traces of real nodes against the same properties |
+//! | [`claims`] | statements of the literature, each with a verdict and its evidence |
+//! | [`exercise`] | algorithms with one fault each, to be found |
+//! | [`compare`] | all algorithms side by side: published and measured costs |
+//! | `command`, `main` (feature `command`) | the laboratory's commands, for a program with an algorithm of its own |
 //! | `page` (feature `page`) | the laboratory in a browser |
-//! | [`agenda`], [`random`], [`time`] | what is due next; seeded chance; ticks and δ |
-//! | `command`, `main` (feature `command`) | the laboratory on the command line, for any algorithm |
+//!
+//! See what happened:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`report`] | the result of a run, for programs |
+//! | [`conversation`] | a run as text |
+//! | [`diagram`] | a run as a space-time diagram, and as a trace for other tools |
+//! | `plot` (feature `plot`) | charts of measured values, with published curves |
+//! | [`cost`], [`distribution`] | messages and delays per entry, and their distribution |
+//!
+//! What these are built from:
+//!
+//! | module | contents |
+//! |---|---|
+//! | [`subject`] | an algorithm, chosen by name or by type |
+//! | [`simulate`], [`agenda`], [`random`], [`time`] | the discrete-event simulator: its queue, its random numbers, ticks and δ |
+//! | [`world`], [`network`], [`application`] | the processes, the channels between them, and the applications that use them |
+//! | [`property`], [`observer`] | the properties, each a small automaton, and the observer that feeds them |
+//! | [`linearize`] | whether a history of calls is linearizable |
+//! | [`recovery`], [`recovery_costs`], [`shake`] | runs with crashes and restarts, and what they cost |
+//! | [`markup`] | what pages and drawings share |
+//! | [`violation`] | the probability that majority voting admits two processes |
 
 pub mod agenda;
 pub mod application;
@@ -64,3 +97,7 @@ pub mod world;
 
 #[cfg(feature = "command")]
 pub use command::{main, main_election};
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

@@ -17,3 +17,7 @@ pub mod service;
 mod switches;
 pub mod telemetry;
 mod web;
+
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;

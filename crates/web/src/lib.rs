@@ -1,13 +1,30 @@
-//! What the pages of Quorate have in common: the laboratory's, the dashboard's, and those that stand alone.
+//! What the web pages of Quorate share: one style sheet, one script module, one icon, and a way to serve embedded
+//! files.
 //!
-//! - [`LOOK`], the visual language: colours for light and dark, letters, distances, and the parts that pages are made
-//!   of. A page adds how its own parts look, and no colour.
-//! - [`ELEMENTS`], the module by which scripts make elements: of text, and never of markup.
-//! - [`ICON`], the mark.
-//! - With the feature `serve`, `router`: how files that are embedded in the program are answered, and what the browser
-//!   is told that it may do with them.
+//! - [`LOOK`] is the style sheet: colours for light and dark, fonts, spacing, and the parts that pages consist of. A
+//!   page adds the layout of its own parts, and no colours.
+//! - [`ELEMENTS`] is the script module that creates elements. It sets text, never markup, so that text written by users
+//!   cannot become HTML.
+//! - [`ICON`] is the logo.
+//! - `router` (feature `serve`) serves files that are embedded in the program, with entity tags and a content security
+//!   policy that allows these files only.
 //!
-//! All of it is written by hand, and nothing of anybody else's is among it.
+//! # Example
+//! ```
+//! # #[cfg(feature = "serve")]
+//! # {
+//! use quorate_web::{File, Kind, router};
+//!
+//! const FILES: [File; 1] = [(
+//!     "/",
+//!     Kind::Html,
+//!     r#"<!doctype html><link rel="stylesheet" href="/web/look.css"><h1>Nodes</h1>"#,
+//! )];
+//! let page: axum::Router = router(&FILES, &[]);
+//! # }
+//! ```
+//!
+//! All files are written by hand for this project; no third-party code is included.
 
 #[cfg(feature = "serve")]
 mod serve;
@@ -22,3 +39,7 @@ pub const LOOK: &str = include_str!("look.css");
 pub const ELEMENTS: &str = include_str!("elements.js");
 /// The mark, as SVG.
 pub const ICON: &str = include_str!("icon.svg");
+
+#[cfg(all(doctest, feature = "serve"))]
+#[doc = include_str!("../README.md")]
+struct Readme;
