@@ -50,12 +50,6 @@ pub enum Unavailable {
          `quorate status` says whom it misses; is a majority of it running?"
     )]
     NoMajority,
-    /// A member does not know such a command, or was not reached since this node leads. Nothing was done.
-    #[error(
-        "a member may run an earlier release, which does not know this; nothing was done: make sure that all members \
-         are of this release and running, or ask without a fence"
-    )]
-    NotKnownToAll,
 }
 
 /// Who leads, as far as a node knows.

@@ -48,7 +48,6 @@ fn kind(error: &ServiceError) -> ProblemKind {
             Unavailable::Unknown => ProblemKind::Unknown,
             Unavailable::Overloaded => ProblemKind::Overloaded,
             Unavailable::Stopping => ProblemKind::Stopping,
-            Unavailable::NotKnownToAll => ProblemKind::Conflict,
         },
         ServiceError::Denied(Denial::NoToken | Denial::UnknownToken) => ProblemKind::Unauthenticated,
         ServiceError::Denied(Denial::NotFor { .. } | Denial::OthersSession { .. }) => ProblemKind::Forbidden,

@@ -113,7 +113,6 @@ pub(super) fn common(error: &ServiceError) -> Status {
             Unavailable::Unknown => Status::unavailable("etcdserver: request timed out"),
             Unavailable::Overloaded => Status::resource_exhausted("etcdserver: too many requests"),
             Unavailable::Stopping => Status::unavailable("etcdserver: server stopped"),
-            Unavailable::NotKnownToAll => Status::failed_precondition(error.to_string()),
         },
         ServiceError::Denied(Denial::NoToken | Denial::UnknownToken) => unknown_token(),
         ServiceError::Denied(Denial::NotFor { .. } | Denial::OthersSession { .. }) => {

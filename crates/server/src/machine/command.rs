@@ -213,12 +213,14 @@ pub enum Command {
         /// Which grant, if it is to be no other: given back twice, it is given back once.
         fence: Option<Fence>,
     },
-    /// Takes a lock away from all who hold it.
+    /// Takes a lock away from all its holders.
     Force {
-        /// Which.
+        /// The lock or election.
         name: Name,
-        /// Who does it, for the record.
+        /// The user who does it, for the audit log.
         by: String,
+        /// If given, the newest grant that the user has seen: nothing is taken away if there is a newer one.
+        fence: Option<Fence>,
     },
     /// Ends the delay after the loss of a lock.
     EndDelay {
@@ -263,36 +265,4 @@ pub enum Command {
         /// Of which lock.
         name: Name,
     },
-    /// Takes a lock away from all who hold it, unless somebody has got it since it was looked at.
-    ForceGrant {
-        /// Which.
-        name: Name,
-        /// Who does it, for the record.
-        by: String,
-        /// The newest grant that was seen: if there is another one, nothing is taken away.
-        fence: Fence,
-    },
-}
-
-impl Command {
-    /// The first version of batches that has this command. What is asked of every release is the first one's.
-    pub fn version(&self) -> u8 {
-        match self {
-            Command::Open { .. }
-            | Command::Close { .. }
-            | Command::Expire { .. }
-            | Command::Acquire(_)
-            | Command::Withdraw { .. }
-            | Command::GiveUp { .. }
-            | Command::Release { .. }
-            | Command::Force { .. }
-            | Command::EndDelay { .. }
-            | Command::Proclaim { .. }
-            | Command::Generation { .. }
-            | Command::Turn { .. }
-            | Command::TurnLost { .. }
-            | Command::NoTurn { .. } => 1,
-            Command::ForceGrant { .. } => 2,
-        }
-    }
 }

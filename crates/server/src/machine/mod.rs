@@ -122,17 +122,18 @@ impl Machine {
             Command::Release { session, request, name, fence } => {
                 self.release(moment, (session, request), &name, fence, events)
             }
-            Command::Force { name, by } => self.force(moment, &name, by, events),
+            Command::Force { name, by, fence } => {
+                if let Some(fence) = fence {
+                    self.check_grant(&name, fence)?;
+                }
+                self.force(moment, &name, by, events)
+            }
             Command::EndDelay { name, fence } => self.end_delay(moment, &name, fence, events),
             Command::Proclaim { session, name, fence, value } => self.proclaim(session, name, fence, value, events),
             Command::Generation { at_least } => self.next_generation(at_least),
             Command::Turn { name, fence } => self.turn(moment, &name, fence, events),
             Command::TurnLost { name, fence } => self.turn_lost(moment, &name, fence, events),
             Command::NoTurn { name } => self.no_turn(moment, &name, events),
-            Command::ForceGrant { name, by, fence } => {
-                self.check_grant(&name, fence)?;
-                self.force(moment, &name, by, events)
-            }
         }
     }
 

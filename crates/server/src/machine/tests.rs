@@ -213,7 +213,7 @@ fn force_takes_a_lock_from_all_who_hold_it_and_ends_its_delays() {
     machine.share(3, 0);
     machine.acquire(asking(4, 0));
     machine.expire(1);
-    let force = Command::Force { name: name(), by: "root".into() };
+    let force = Command::Force { name: name(), by: "root".into(), fence: None };
     assert_eq!(machine.apply(force.clone()).0, DONE);
     assert_eq!((machine.holders(), machine.machine.delays().count()), (vec![4], 0));
     assert_eq!(machine.machine.places(session(2)).count(), 0);
@@ -230,7 +230,7 @@ fn force_with_a_fence_takes_a_lock_from_nobody_who_got_it_later() {
     machine.acquire(asking(2, 0));
     machine.apply(Command::Release { session: session(1), request: 0, name: name(), fence: None });
     let now = fence(machine.index);
-    let force = |fence| Command::ForceGrant { name: name(), by: "root".into(), fence };
+    let force = |fence| Command::Force { name: name(), by: "root".into(), fence: Some(fence) };
     let other = Refusal::OtherGrant { name: "a".into(), seen, now };
     assert!(other.to_string().contains("somebody else has it"), "{other}");
     assert_eq!(machine.apply(force(seen)), (Response::Refused(other), vec![]));

@@ -264,7 +264,7 @@ mod tests {
             assert_eq!((response, events), (Response::Refused(Refusal::NotByTurns(beyond)), Vec::new()));
             assert!(beyond.to_string().contains("--engine replicated"));
         }
-        let forced = run.apply(Command::Force { name: name(), by: String::new() }).0;
+        let forced = run.apply(Command::Force { name: name(), by: String::new(), fence: None }).0;
         assert_eq!(forced, Response::Refused(Refusal::NotHeldHere { name: "a".into() }));
     }
 
@@ -312,7 +312,7 @@ mod tests {
                     Step::Withdraw => Command::Withdraw { session: id, request: 0, name: name() },
                     Step::Release => Command::Release { session: id, request: 0, name: name(), fence: None },
                     Step::Expire => Command::Expire { session: id, opened: 0 },
-                    Step::Force => Command::Force { name: name(), by: String::new() },
+                    Step::Force => Command::Force { name: name(), by: String::new(), fence: None },
                     // It comes only to who has asked for it.
                     Step::Turn if !is_wanted => continue,
                     Step::Turn => {

@@ -7,7 +7,7 @@ use tokio_util::codec::{Decoder, Encoder};
 
 use super::identity::Identity;
 use super::state::{self, State};
-use super::types::{self, Batch, Entry, LogId, NEWEST_VERSION, RandomId, Types, Vote};
+use super::types::{self, Batch, Entry, LogId, RandomId, Types, Vote};
 use super::wal::frame::{self, Record, Tail};
 use super::wire::{self, Hello, Reply, Request, SnapshotPart, Welcome};
 use super::{identity as identity_file, sealed};
@@ -62,7 +62,7 @@ pub(crate) fn snapshot(bytes: &[u8]) -> bool {
     if let Ok(State { mut machine, commands, .. }) = state {
         let sessions: Vec<_> = machine.sessions().map(|view| view.session).collect();
         let names: Vec<_> = machine.names().cloned().collect();
-        let force = names.into_iter().map(|name| Command::Force { name, by: String::new() });
+        let force = names.into_iter().map(|name| Command::Force { name, by: String::new(), fence: None });
         let expire = sessions.into_iter().map(|session| Command::Expire { session, opened: 0 });
         for (index, command) in (commands + 1..).zip(force.chain(expire)) {
             machine.apply(Moment { index, at_ms: 0 }, command);
@@ -141,8 +141,8 @@ fn all_commands() -> Vec<Command> {
         Command::Expire { session: session(3), opened: 0 },
         Command::EndDelay { name: name.clone(), fence: Fence::from_number(10) },
         acquire(2, Mode::Shared),
-        Command::ForceGrant { name: name.clone(), by: "bob".into(), fence: Fence::from_number(11) },
-        Command::Force { name, by: "alice".into() },
+        Command::Force { name: name.clone(), by: "bob".into(), fence: Some(Fence::from_number(11)) },
+        Command::Force { name, by: "alice".into(), fence: None },
         Command::Close { session: session(2) },
         Command::Generation { at_least: 0 },
     ]
@@ -161,7 +161,7 @@ fn crowded() -> (Machine, u64) {
 
 fn batch(commands: &[Command]) -> Batch {
     let encoded: Vec<_> = commands.iter().map(types::encode).collect();
-    Batch::new(NEWEST_VERSION, 1_700_000_000_000, &encoded)
+    Batch::new(1_700_000_000_000, &encoded)
 }
 
 /// Batches that make sense.
@@ -223,7 +223,7 @@ pub(crate) fn identities() -> Vec<Vec<u8>> {
 /// Conversations that make sense.
 pub(crate) fn said() -> Vec<Vec<u8>> {
     let (id, vote) = (RandomId::default(), Vote::new_committed(3, 1));
-    let hello = Hello { protocol: 1, knows: 1, cluster: id, from: 1, from_data: id, to: 2, to_data: Some(id) };
+    let hello = Hello { protocol: wire::PROTOCOL, cluster: id, from: 1, from_data: id, to: 2, to_data: Some(id) };
     let append = AppendEntriesRequest {
         vote,
         prev_log_id: Some(log_id(6)),
@@ -234,7 +234,7 @@ pub(crate) fn said() -> Vec<Vec<u8>> {
         SnapshotPart { vote, meta: Default::default(), offset: 0, bytes: Bytes::from_static(b"part"), is_last: true };
     let frames = [
         wire::encode(0, &hello),
-        wire::encode(0, &Welcome::Come { knows: 1, data: id }),
+        wire::encode(0, &Welcome::Come { data: id }),
         wire::encode(1, &Request::Append(append)),
         wire::encode(2, &Request::Vote(VoteRequest { vote, last_log_id: Some(log_id(6)) })),
         wire::encode(3, &Request::Snapshot(part)),

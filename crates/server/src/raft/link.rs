@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::io;
-use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,7 +19,7 @@ use tokio_util::codec::{Framed, LengthDelimitedCodec};
 use tokio_util::sync::CancellationToken;
 
 use super::identity::IdentityFile;
-use super::types::{Member, NEWEST_VERSION, RandomId};
+use super::types::{Member, RandomId};
 use super::wire::{self, Hello, PROTOCOL, Refused, Reply, Request, Welcome};
 use crate::engine::NodeId;
 
@@ -80,13 +80,13 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// Opens a stream and says hello. Returns it with the version that the other one knows, and its data.
+    /// Opens a stream and says hello. Returns it with the other one's data.
     pub(super) async fn open(
         &self,
         to: NodeId,
         address: &str,
         to_data: Option<RandomId>,
-    ) -> Result<(Stream, u8, RandomId), Unreached> {
+    ) -> Result<(Stream, RandomId), Unreached> {
         let opened = timeout(OPENING, self.introduce(to, address, to_data)).await;
         opened.unwrap_or(Err(Unreached::Late))
     }
@@ -96,20 +96,20 @@ impl Caller {
         to: NodeId,
         address: &str,
         to_data: Option<RandomId>,
-    ) -> Result<(Stream, u8, RandomId), Unreached> {
+    ) -> Result<(Stream, RandomId), Unreached> {
         let broken = |error: io::Error| Unreached::Disconnected(error.to_string());
         let identity = self.identity.get();
         let cluster = identity.cluster.ok_or_else(|| Unreached::Failed("this node has no cluster yet".into()))?;
         let stream = self.connector.connect(address.into()).await.map_err(broken)?;
         let mut stream = Framed::new(stream, wire::introduction_codec());
         let (from, from_data) = (identity.node, identity.data);
-        let hello = Hello { protocol: PROTOCOL, knows: NEWEST_VERSION, cluster, from, from_data, to, to_data };
+        let hello = Hello { protocol: PROTOCOL, cluster, from, from_data, to, to_data };
         stream.send(wire::encode(0, &hello)).await.map_err(broken)?;
         let frame = stream.next().await.ok_or_else(|| Unreached::Disconnected("it hung up".into()))?;
         match wire::decode(&frame.map_err(broken)?) {
-            Some((_, Welcome::Come { knows, data })) => {
+            Some((_, Welcome::Come { data })) => {
                 wire::lengthen(stream.codec_mut());
-                Ok((stream, knows, data))
+                Ok((stream, data))
             }
             Some((_, Welcome::Refused(refused))) => Err(Unreached::Refused(refused)),
             None => Err(Unreached::Failed("it does not speak this protocol".into())),
@@ -128,8 +128,6 @@ pub(super) struct Link {
     target: NodeId,
     member: Member,
     outgoing: mpsc::Sender<Outgoing>,
-    /// The newest version that it knows; 0 as long as that is not known.
-    knows: AtomicU8,
     /// When the link was made, and how many milliseconds later it has answered last.
     made: Instant,
     answered: AtomicU64,
@@ -138,12 +136,11 @@ pub(super) struct Link {
 impl Link {
     fn new(caller: Arc<Caller>, target: NodeId, member: Member) -> Arc<Link> {
         let (sender, outgoing) = mpsc::channel(MOST_WAITING);
-        let (knows, answered) = (AtomicU8::new(0), AtomicU64::new(0));
-        let link = Arc::new(Link { target, member, outgoing: sender, knows, made: Instant::now(), answered });
-        let weak = Arc::downgrade(&link);
+        let answered = AtomicU64::new(0);
+        let link = Arc::new(Link { target, member, outgoing: sender, made: Instant::now(), answered });
         let stopping = caller.stopping.clone();
         let member = link.member.clone();
-        tokio::spawn(stopping.run_until_cancelled_owned(run(caller, target, member, outgoing, weak)));
+        tokio::spawn(stopping.run_until_cancelled_owned(run(caller, target, member, outgoing)));
         link
     }
 
@@ -165,22 +162,13 @@ impl Link {
 
 type Pending = Mutex<HashMap<u64, oneshot::Sender<Result<Reply, Unreached>>>>;
 
-async fn run(
-    caller: Arc<Caller>,
-    target: NodeId,
-    member: Member,
-    mut outgoing: mpsc::Receiver<Outgoing>,
-    link: std::sync::Weak<Link>,
-) {
+async fn run(caller: Arc<Caller>, target: NodeId, member: Member, mut outgoing: mpsc::Receiver<Outgoing>) {
     let mut refused_before = false;
     while let Some(first) = outgoing.recv().await {
         let expected = Some(member.data);
         match caller.open(target, &member.address, expected).await {
-            Ok((stream, knows, data)) if Some(data) == expected => {
+            Ok((stream, data)) if Some(data) == expected => {
                 refused_before = false;
-                if let Some(link) = link.upgrade() {
-                    link.knows.store(knows, Ordering::Relaxed);
-                }
                 converse(stream, first, &mut outgoing).await;
             }
             other => {
@@ -288,12 +276,6 @@ impl Links {
         let links = super::lock(&self.links);
         let link = links.get(&target)?;
         Some((link.made.elapsed().as_millis() as u64).saturating_sub(link.answered.load(Ordering::Relaxed)))
-    }
-
-    /// The newest version that a member knows, if it was ever reached.
-    pub(super) fn knows(&self, target: NodeId) -> Option<u8> {
-        let links = super::lock(&self.links);
-        links.get(&target).map(|link| link.knows.load(Ordering::Relaxed)).filter(|&knows| knows > 0)
     }
 
     /// Forgets who is no member any more.

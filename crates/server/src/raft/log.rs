@@ -46,6 +46,9 @@ impl Log {
             io::ErrorKind::InvalidData => {
                 StartError::DamagedLog { directory: directory.into(), reason: error.to_string() }
             }
+            io::ErrorKind::Unsupported => {
+                StartError::OtherFormat { directory: directory.into(), reason: error.to_string() }
+            }
             _ => StartError::Disk(error),
         })?;
         if let Some((file, at)) = cut {

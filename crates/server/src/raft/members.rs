@@ -189,7 +189,7 @@ impl Inner {
             Some(member) => member.data,
             None => {
                 let opened = self.links.caller.open(node, &address, None).await;
-                let (_, _, data) = opened.map_err(|why: Unreached| MemberError::Unreachable {
+                let (_, data) = opened.map_err(|why: Unreached| MemberError::Unreachable {
                     node,
                     address: address.clone(),
                     reason: why.to_string(),

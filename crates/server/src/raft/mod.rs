@@ -52,7 +52,7 @@ pub use members::{MemberError, MemberView};
 pub use sealed::Damage;
 pub use settings::{Answerer, Settings, StartError, Timing};
 pub use status::{Follower, Status, SyncHistogram};
-pub use types::{NEWEST_VERSION, RandomId};
+pub use types::RandomId;
 #[cfg(feature = "hostile")]
 pub use wal::measured::OwnLog;
 pub use wire::Refused;
@@ -141,8 +141,7 @@ impl Replica {
         let (proposals, proposed) = mpsc::channel(MOST_WAITING);
         let (confirmations, unconfirmed) = mpsc::channel(MOST_WAITING);
         let (tell, leadership) = watch::channel(Leadership::default());
-        let (links_of_proposer, ahead) = (links.clone(), log.ahead());
-        let proposer = Proposer { raft: raft.clone(), node: settings.node, links: links_of_proposer, ahead };
+        let proposer = Proposer { raft: raft.clone(), node: settings.node, ahead: log.ahead() };
         tokio::spawn(proposer.run(proposed));
         tokio::spawn(propose::confirm(raft.clone(), unconfirmed));
         tokio::spawn(leadership::follow(raft.clone(), shared.clone(), settings.node, tell));
@@ -311,7 +310,7 @@ impl Inner {
         let mut attempts = 0u64;
         loop {
             match self.links.caller.open(node, address, None).await {
-                Ok((_, _, data)) => return Some(data),
+                Ok((_, data)) => return Some(data),
                 Err(Unreached::Refused(refused)) => {
                     self.report_trouble(&refused.to_string());
                     return None;
@@ -333,18 +332,15 @@ impl Inner {
         }
         let is_unhurried =
             matches!(&command, Command::Acquire(acquire) if self.shared.look(|state| state.machine.queues(acquire)));
-        let version = command.version();
         let command = types::encode(&command);
         if command.len() > MOST_COMMAND_BYTES {
             return Err(Unavailable::Overloaded);
         }
         let (reply, receiver) = oneshot::channel();
-        self.proposals.try_send(Proposal { is_unhurried, term, command, version, reply }).map_err(
-            |error| match error {
-                mpsc::error::TrySendError::Full(_) => Unavailable::Overloaded,
-                mpsc::error::TrySendError::Closed(_) => Unavailable::Stopping,
-            },
-        )?;
+        self.proposals.try_send(Proposal { is_unhurried, term, command, reply }).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => Unavailable::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => Unavailable::Stopping,
+        })?;
         receiver.await.unwrap_or(Err(Unavailable::Unknown))
     }
 

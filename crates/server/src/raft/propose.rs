@@ -13,8 +13,7 @@ use tokio::sync::{Semaphore, mpsc, oneshot};
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::ahead::Ahead;
-use super::link::Links;
-use super::types::{Batch, Raft, version_to_write};
+use super::types::{Batch, Raft};
 use crate::engine::{Applied, NodeId, Unavailable};
 
 /// So many commands may wait for the next batch. Who comes then is told that there is too much to do.
@@ -42,10 +41,8 @@ pub(super) struct Proposal {
     pub(super) is_unhurried: bool,
     /// The term in which it may be written, if not in every one.
     pub(super) term: Option<u64>,
-    /// As it stands in a batch,
+    /// The encoded command.
     pub(super) command: Vec<u8>,
-    /// and the first version of batches that has it.
-    pub(super) version: u8,
     pub(super) reply: Reply,
 }
 
@@ -53,7 +50,6 @@ pub(super) struct Proposal {
 pub(super) struct Proposer {
     pub(super) raft: Raft,
     pub(super) node: NodeId,
-    pub(super) links: Arc<Links>,
     pub(super) ahead: Arc<Ahead>,
 }
 
@@ -77,19 +73,15 @@ impl Proposer {
                     let is_late = |proposal: &mut Proposal| proposal.term.is_some_and(|wanted| wanted != term);
                     let late = gathered.extract_if(.., is_late);
                     late.for_each(|late| late.refuse(Unavailable::Elsewhere { leader: None }));
-                    let known = self.version();
-                    let unknown = gathered.extract_if(.., |proposal| proposal.version > known);
-                    unknown.for_each(|unknown| unknown.refuse(Unavailable::NotKnownToAll));
                 }
                 Err(why) => gathered.drain(..).for_each(|proposal| proposal.refuse(why.clone())),
             }
             if gathered.is_empty() {
                 continue;
             }
-            let version = gathered.iter().map(|proposal| proposal.version).fold(1, u8::max);
             let (commands, replies): (Vec<_>, Vec<_>) =
                 gathered.into_iter().map(|Proposal { command, reply, .. }| (command, reply)).unzip();
-            let batch = Batch::new(version, now_ms(), &commands);
+            let batch = Batch::new(now_ms(), &commands);
             // What was handed over has a place in the queue, so batches stay in order.
             match self.raft.client_write_ff(batch).await {
                 Err(_) => answer(replies, &Unavailable::Stopping),
@@ -128,12 +120,6 @@ impl Proposer {
 
     fn is_alone(&self) -> bool {
         self.raft.server_metrics().borrow().membership_config.voter_ids().count() == 1
-    }
-
-    fn version(&self) -> u8 {
-        let membership = self.raft.server_metrics().borrow().membership_config.clone();
-        let others = membership.nodes().map(|(id, _)| *id).filter(|id| *id != self.node);
-        version_to_write(others.map(|id| self.links.knows(id)))
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::time::timeout;
 use tokio_util::codec::{Framed, LengthDelimitedCodec};
 
 use super::Inner;
-use super::types::{LogId, NEWEST_VERSION, SnapshotMeta, Vote};
+use super::types::{LogId, SnapshotMeta, Vote};
 use super::wire::{self, Hello, PROTOCOL, Refused, Reply, Request, SnapshotPart, Welcome};
 use crate::engine::NodeId;
 
@@ -53,9 +53,16 @@ impl Inner {
     ) -> Result<(), std::io::Error> {
         let mut stream = Framed::new(stream, wire::introduction_codec());
         let Ok(Some(frame)) = timeout(INTRODUCTION, stream.next()).await else { return Ok(()) };
-        let Some((_, hello)) = wire::decode::<Hello>(&frame?) else { return Ok(()) };
+        let frame = frame?;
+        // The protocol comes first in every version; whatever follows may differ.
+        let Some((_, protocol)) = wire::decode::<u32>(&frame) else { return Ok(()) };
+        if protocol != PROTOCOL {
+            let refused = Welcome::Refused(Refused::Protocol { theirs: PROTOCOL });
+            return stream.send(wire::encode(0, &refused)).await;
+        }
+        let Some((_, hello)) = wire::decode::<Hello>(&frame) else { return Ok(()) };
         let welcome = match self.examine(&hello) {
-            Ok(()) => Welcome::Come { knows: NEWEST_VERSION, data: self.identity.get().data },
+            Ok(()) => Welcome::Come { data: self.identity.get().data },
             Err(refused) => Welcome::Refused(refused),
         };
         stream.send(wire::encode(0, &welcome)).await?;
@@ -88,9 +95,6 @@ impl Inner {
 
     /// Whether a caller is who it should be, and calls whom it believes.
     fn examine(&self, hello: &Hello) -> Result<(), Refused> {
-        if hello.protocol != PROTOCOL {
-            return Err(Refused::Protocol { theirs: PROTOCOL });
-        }
         let identity = self.identity.get();
         let node = identity.node;
         if hello.to != node {

@@ -194,6 +194,18 @@ pub enum StartError {
         /// What is the matter.
         reason: String,
     },
+    /// Another release wrote the log.
+    #[error(
+        "cannot read the log in {}: {reason}; nothing was changed. Start the release that wrote it, save everything \
+         with `quorate backup FILE`, and restore that file with this release into an empty data directory \
+         (`quorate restore`)", directory.display()
+    )]
+    OtherFormat {
+        /// The log's directory.
+        directory: PathBuf,
+        /// Which format the log has, and which this release reads.
+        reason: String,
+    },
     /// What the log says cannot be applied.
     #[error("the node cannot go on from its log: {0}")]
     Log(String),

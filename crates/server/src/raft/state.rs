@@ -17,7 +17,7 @@ use tokio::sync::watch;
 use super::ahead::Ahead;
 use super::sealed::{self, Damage, Kind};
 use super::types::{Batch, Entry, LogId, Membership, RandomId, SnapshotMeta, StorageError};
-use super::types::{StorageIOError, Types, Unreadable};
+use super::types::{MalformedBatch, StorageIOError, Types};
 use super::{SNAPSHOT, StartError};
 use crate::engine::{Applied, Listener, NodeId};
 use crate::machine::{Machine, Moment};
@@ -74,7 +74,7 @@ impl State {
         self.known.extend(members.collect::<Vec<_>>());
     }
 
-    pub(super) fn apply(&mut self, entry: Entry, listener: &dyn Listener) -> Result<Vec<Applied>, Unreadable> {
+    pub(super) fn apply(&mut self, entry: Entry, listener: &dyn Listener) -> Result<Vec<Applied>, MalformedBatch> {
         self.applied = Some(entry.log_id);
         match entry.payload {
             EntryPayload::Blank => Ok(Vec::new()),
@@ -87,7 +87,7 @@ impl State {
         }
     }
 
-    fn apply_batch(&mut self, batch: &Batch, listener: &dyn Listener) -> Result<Vec<Applied>, Unreadable> {
+    fn apply_batch(&mut self, batch: &Batch, listener: &dyn Listener) -> Result<Vec<Applied>, MalformedBatch> {
         let (at_ms, commands) = batch.read()?;
         let mut applied = Vec::with_capacity(commands.len());
         for command in commands {
@@ -212,7 +212,7 @@ impl RaftStateMachine<Types> for Store {
             on_disk.map_err(|error| StorageIOError::write_logs(AnyError::new(&error)))?;
         }
         let listener = &*self.shared.listener;
-        let applied: Result<_, Unreadable> =
+        let applied: Result<_, MalformedBatch> =
             self.shared.change(|state| entries.into_iter().map(|entry| state.apply(entry, listener)).collect());
         applied.map_err(|unreadable| {
             tracing::error!("{unreadable}");

@@ -66,31 +66,20 @@ pub(crate) struct Member {
 /// Commands that are written, synced and replicated together, as bytes: they are encoded once, by who submits them,
 /// and decoded once per node, when they are applied.
 ///
-/// One byte says the version, then postcard: when the batch was made, and the commands.
+/// The bytes are postcard: when the batch was made, and the commands. Their encoding is part of the log's format and of
+/// the protocol between members, so a batch carries no version of its own.
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Batch(Bytes);
 
-/// The newest version of batches that this program reads and writes. A batch has the first version that has all of its
-/// commands, so that a log can be read by earlier releases until something is asked that they do not know.
-pub const NEWEST_VERSION: u8 = 2;
-
-/// A batch that cannot be read.
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-pub(crate) enum Unreadable {
-    #[error(
-        "the log has commands of version {found}, and this program knows those up to {NEWEST_VERSION}: start a newer \
-         release on this node"
-    )]
-    Newer { found: u8 },
-    #[error("the log has a batch of commands that cannot be read: remove this member and add it under a new id")]
-    Damaged,
-}
+/// A batch that cannot be decoded.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the log has a batch of commands that cannot be decoded: remove this member and add it under a new id")]
+pub(crate) struct MalformedBatch;
 
 impl Batch {
     /// Puts commands together that were encoded by [`encode`].
-    pub(super) fn new(version: u8, at_ms: u64, commands: &[Vec<u8>]) -> Batch {
-        let mut bytes = Vec::with_capacity(16 + commands.iter().map(Vec::len).sum::<usize>());
-        bytes.push(version);
+    pub(super) fn new(at_ms: u64, commands: &[Vec<u8>]) -> Batch {
+        let bytes = Vec::with_capacity(16 + commands.iter().map(Vec::len).sum::<usize>());
         let mut bytes = postcard::to_extend(&(at_ms, commands.len()), bytes).expect("two numbers can be written down");
         for command in commands {
             bytes.extend_from_slice(command);
@@ -111,24 +100,14 @@ impl Batch {
     }
 
     /// When it was made, and the commands.
-    pub(super) fn read(&self) -> Result<(u64, Vec<Command>), Unreadable> {
-        match self.0.split_first() {
-            Some((&version, _)) if version > NEWEST_VERSION => Err(Unreadable::Newer { found: version }),
-            Some((_, rest)) => postcard::from_bytes(rest).map_err(|_| Unreadable::Damaged),
-            None => Err(Unreadable::Damaged),
-        }
+    pub(super) fn read(&self) -> Result<(u64, Vec<Command>), MalformedBatch> {
+        postcard::from_bytes(&self.0).map_err(|_| MalformedBatch)
     }
 }
 
 /// A command as it stands in a batch.
 pub(super) fn encode(command: &Command) -> Vec<u8> {
     postcard::to_allocvec(command).expect("a command can be written down")
-}
-
-/// The newest version that a leader may write: what the oldest of the members knows. Of members that were never heard
-/// of, the first is assumed.
-pub(super) fn version_to_write(known_by_others: impl Iterator<Item = Option<u8>>) -> u8 {
-    known_by_others.map(|knows| knows.unwrap_or(1)).fold(NEWEST_VERSION, u8::min).max(1)
 }
 
 impl fmt::Debug for Batch {
@@ -150,34 +129,24 @@ mod tests {
     fn a_batch_has_the_commands_that_were_put_in() {
         let commands = vec![close(1), Command::Generation { at_least: 0 }, close(1 << 40)];
         let encoded: Vec<_> = commands.iter().map(encode).collect();
-        assert_eq!(Batch::new(1, 77, &encoded).read(), Ok((77, commands)));
+        assert_eq!(Batch::new(77, &encoded).read(), Ok((77, commands)));
     }
 
     #[test]
-    fn unknown_versions_and_garbage_are_refused_with_a_sentence() {
-        let newer = Batch::new(NEWEST_VERSION + 1, 0, &[]).read().unwrap_err();
-        assert_eq!(newer, Unreadable::Newer { found: NEWEST_VERSION + 1 });
-        assert!(newer.to_string().contains("start a newer release"));
-        assert_eq!(Batch(Bytes::new()).read(), Err(Unreadable::Damaged));
-        assert_eq!(Batch(Bytes::from_static(&[1, 0, 200])).read(), Err(Unreadable::Damaged));
+    fn a_malformed_batch_is_refused() {
+        assert_eq!(Batch(Bytes::new()).read(), Err(MalformedBatch));
+        assert_eq!(Batch(Bytes::from_static(&[0, 200])).read(), Err(MalformedBatch));
     }
 
-    /// What the first release has written and sent stands in logs and goes between members: its numbers never change.
+    /// The encoding of commands is part of the log's format: raise [`super::super::wal::frame::FORMAT`] and
+    /// [`super::super::wire::PROTOCOL`] if this test has to change.
     #[test]
-    fn commands_of_the_first_version_are_written_as_ever() {
+    fn commands_keep_their_encoding() {
         let name = crate::machine::Name::lock("a");
-        assert_eq!(encode(&Command::Force { name: name.clone(), by: "b".into() }), [7, 0, 1, b'a', 1, b'b']);
-        assert_eq!(encode(&Command::NoTurn { name: name.clone() }), [13, 0, 1, b'a']);
         let fence = crate::machine::Fence::from_number(3);
-        let newest = Command::ForceGrant { name, by: "b".into(), fence };
-        assert_eq!((encode(&newest)[0], newest.version()), (14, 2));
-    }
-
-    #[test]
-    fn a_leader_writes_what_the_oldest_member_knows() {
-        assert_eq!(version_to_write([].into_iter()), NEWEST_VERSION);
-        assert_eq!(version_to_write([Some(NEWEST_VERSION), Some(1)].into_iter()), 1);
-        assert_eq!(version_to_write([Some(NEWEST_VERSION), None].into_iter()), 1);
-        assert_eq!(version_to_write([Some(NEWEST_VERSION + 1)].into_iter()), NEWEST_VERSION);
+        let force = |fence| Command::Force { name: name.clone(), by: "b".into(), fence };
+        assert_eq!(encode(&force(None)), [7, 0, 1, b'a', 1, b'b', 0]);
+        assert_eq!(encode(&force(Some(fence))), [7, 0, 1, b'a', 1, b'b', 1, 3]);
+        assert_eq!(encode(&Command::NoTurn { name }), [13, 0, 1, b'a']);
     }
 }

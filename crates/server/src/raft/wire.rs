@@ -16,7 +16,7 @@ use super::types::{Entry, RandomId, SnapshotMeta, Types, Vote};
 use crate::engine::NodeId;
 
 /// The version of everything in this file.
-pub(super) const PROTOCOL: u32 = 1;
+pub(super) const PROTOCOL: u32 = 2;
 /// No frame is longer.
 const MOST_BYTES: usize = 64 << 20;
 /// No introduction is longer: nobody reserves much memory for somebody unknown.
@@ -39,8 +39,6 @@ pub(super) fn lengthen(codec: &mut LengthDelimitedCodec) {
 pub(super) struct Hello {
     /// Always the first field, in every version.
     pub(super) protocol: u32,
-    /// The newest version of batches that the caller knows.
-    pub(super) knows: u8,
     pub(super) cluster: RandomId,
     pub(super) from: NodeId,
     pub(super) from_data: RandomId,
@@ -53,11 +51,7 @@ pub(super) struct Hello {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Welcome {
     /// Come in.
-    Come {
-        /// The newest version of batches that it knows.
-        knows: u8,
-        data: RandomId,
-    },
+    Come { data: RandomId },
     /// Stay out.
     Refused(Refused),
 }

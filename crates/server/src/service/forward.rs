@@ -55,7 +55,7 @@ impl Question {
             | Question::Obtain(..)
             | Question::Await(_)
             | Question::Inherit(_) => true,
-            // A leader of an earlier version does not understand it, however often it is asked.
+            // A list is shown without these times rather than late.
             Question::TimesLeft(_) => false,
             Question::Submit(command) => match command {
                 Command::Acquire(acquire) => acquire.request > 0,
@@ -66,7 +66,6 @@ impl Question {
                 | Command::Close { .. }
                 | Command::Expire { .. }
                 | Command::Force { .. }
-                | Command::ForceGrant { .. }
                 | Command::Generation { .. }
                 | Command::Turn { .. }
                 | Command::TurnLost { .. }

@@ -294,11 +294,7 @@ impl<E: Engine> Service<E> {
         fence: Option<Fence>,
         deadline: Instant,
     ) -> Result<(), ServiceError> {
-        let command = match fence {
-            None => Command::Force { name, by },
-            Some(fence) => Command::ForceGrant { name, by, fence },
-        };
-        done(self.submit(command, deadline).await?.response)
+        done(self.submit(Command::Force { name, by, fence }, deadline).await?.response)
     }
 
     /// Changes what a leader has to say.

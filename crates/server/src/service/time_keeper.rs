@@ -73,7 +73,7 @@ async fn keep<E: Engine>(service: Weak<Service<E>>) {
 /// renewals.
 async fn carry_out<E: Engine>(service: Arc<Service<E>>, term: u64, command: Command) {
     match service.engine.submit_in(term, command.clone()).await {
-        Ok(_) | Err(Unavailable::Stopping | Unavailable::NoMajority | Unavailable::NotKnownToAll) => {}
+        Ok(_) | Err(Unavailable::Stopping | Unavailable::NoMajority) => {}
         Err(Unavailable::Elsewhere { .. } | Unavailable::Unknown | Unavailable::Overloaded) => {
             if let Some(leases) = service.desk.leases().as_mut().filter(|leases| leases.term() == term) {
                 leases.again(Instant::now() + AGAIN, command);

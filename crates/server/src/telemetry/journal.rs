@@ -221,7 +221,7 @@ mod tests {
         let Ok(Note::Expired { session: whose, label, lost, left }) = waiting.try_recv() else { panic!("a note") };
         assert_eq!((whose, label.as_str(), left.count), (session(1), "worker 1", 0));
         assert_eq!(lost.text(), "l00, l01, l02, l03, l04, l05, l06, l07, l08, l09 and 2 more");
-        notes.applied(&apply(Command::Force { name: Name::lock("l00"), by: "alice".into() }));
+        notes.applied(&apply(Command::Force { name: Name::lock("l00"), by: "alice".into(), fence: None }));
         let forced = Note::Forced { name: Name::lock("l00"), by: "alice".into(), from: vec![session(2)] };
         assert_eq!(waiting.try_recv(), Ok(forced));
         assert!(waiting.try_recv().is_err());

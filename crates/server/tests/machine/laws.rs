@@ -154,7 +154,7 @@ impl Told {
                 let other = |event: &Event| matches!(event, Event::Lost { fence, .. } if fence != meant);
                 demand(!events.iter().any(other), "a release of one grant gives back no other")
             }
-            Command::ForceGrant { fence: seen, .. } => {
+            Command::Force { fence: Some(seen), .. } => {
                 let later = |event: &Event| matches!(event, Event::Lost { fence, .. } if fence > seen);
                 demand(!events.iter().any(later), "nobody who got it later loses it to who has seen an earlier grant")
             }

@@ -378,8 +378,7 @@ impl Service for Model {
             Command::Release { session, request, name, fence } => {
                 self.release((session, request), &name, fence, moment, &mut events)
             }
-            Command::Force { name, by } => self.force(&name, by, None, moment, &mut events),
-            Command::ForceGrant { name, by, fence } => self.force(&name, by, Some(fence), moment, &mut events),
+            Command::Force { name, by, fence } => self.force(&name, by, fence, moment, &mut events),
             Command::EndDelay { name, fence } => self.end_delay(&name, fence, moment, &mut events),
             Command::Proclaim { session, name, fence, value } => {
                 self.proclaim(session, name, fence, value, &mut events)

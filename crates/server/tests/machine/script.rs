@@ -171,10 +171,10 @@ impl Director {
                 name: name(place),
                 fence: grant.map(|back| latest(&self.grants, back).1),
             },
-            Step::Force(place, None) => Command::Force { name: name(place), by: "root".into() },
+            Step::Force(place, None) => Command::Force { name: name(place), by: "root".into(), fence: None },
             Step::Force(_, Some(back)) => {
                 let (name, fence) = latest(&self.grants, back);
-                Command::ForceGrant { name, by: "root".into(), fence }
+                Command::Force { name, by: "root".into(), fence: Some(fence) }
             }
             Step::EndDelay(back) => {
                 let (name, fence) = latest(&self.delays, back);

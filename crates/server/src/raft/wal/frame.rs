@@ -5,11 +5,12 @@
 //! the last frame there are zeros: a file is filled with them before anything is written there.
 
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::raft::types::{LogId, Vote};
 
-/// The version of everything in this file.
-pub(super) const FORMAT: u32 = 1;
+/// The version of everything in this file, and of what entries carry.
+pub(crate) const FORMAT: u32 = 2;
 /// Frames begin at multiples of this.
 const ALIGNMENT: usize = 8;
 /// Two numbers, a length, two checksums, and four bytes of zeros.
@@ -47,6 +48,13 @@ pub(crate) struct Begin {
     pub(crate) committed: Option<LogId>,
     pub(crate) purged: Option<LogId>,
     pub(crate) last: Option<LogId>,
+}
+
+/// A log that another release wrote.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the log has format {found}, and this release reads and writes format {FORMAT}")]
+pub(crate) struct OtherFormat {
+    pub(crate) found: u32,
 }
 
 /// A frame that is what was written.

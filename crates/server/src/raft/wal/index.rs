@@ -54,9 +54,6 @@ impl Index {
     /// Adds what a record says, or says why it cannot be.
     pub(super) fn add(&mut self, record: &Record<'_>, place: Place, payload: Option<Bytes>) -> Result<(), String> {
         match *record {
-            Record::Begin(begin) if begin.format != FORMAT => {
-                return Err(format!("it has format {} and this release knows {FORMAT}", begin.format));
-            }
             Record::Begin(begin) => {
                 if self.entries.is_empty() {
                     (self.vote, self.committed, self.purged) = (begin.vote, begin.committed, begin.purged);

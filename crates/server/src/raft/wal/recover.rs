@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::disk::{self, Disk};
-use super::frame::{self, Record, Tail};
+use super::frame::{self, Begin, FORMAT, OtherFormat, Record, Tail};
 use super::index::{Index, Place};
 
 /// The number of the first file.
@@ -103,6 +103,11 @@ impl Reader {
         while let Some(frame) = frame::at(bytes, at) {
             if self.number.is_some_and(|number| number != frame.number) {
                 return Err(damaged(path, "a record stands where another one should be"));
+            }
+            if let Some(Record::Begin(Begin { format: found, .. })) = frame.record()
+                && found != FORMAT
+            {
+                return Err(io::Error::new(ErrorKind::Unsupported, OtherFormat { found }));
             }
             let record = frame.record().ok_or_else(|| damaged(path, "a record cannot be understood"))?;
             if matches!(record, Record::Begin(_)) != (at == 0) {

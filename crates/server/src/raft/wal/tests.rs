@@ -123,6 +123,24 @@ fn a_file_that_is_missing_is_missed() {
     assert_eq!(indices(&open(&directory).0), (0..40).collect::<Vec<_>>());
 }
 
+/// Nothing is changed, so that the release that wrote the log can still be started on it.
+#[test]
+fn a_log_of_another_format_is_refused_with_what_to_do() {
+    let directory = TemporaryDirectory::new();
+    let path = disk::path(&directory.0, 1);
+    for found in [frame::FORMAT - 1, frame::FORMAT + 1] {
+        let mut bytes = Vec::new();
+        frame::push(&mut bytes, 7, 7, &Record::Begin(Begin { format: found, ..Begin::default() })).unwrap();
+        bytes.resize(4096, 0);
+        std::fs::write(&path, &bytes).unwrap();
+        let times = Arc::new(SyncTimes::default());
+        let error = crate::raft::log::Log::open(&directory.0, 1, times).map(drop).unwrap_err().to_string();
+        assert!(error.contains(&format!("has format {found}, and this release reads and writes format")), "{error}");
+        assert!(error.contains("Start the release that wrote it"), "{error}");
+        assert_eq!(std::fs::read(&path).unwrap(), bytes);
+    }
+}
+
 /// A first file without a record is that of a node that died when it began; a later one has lost what it had.
 #[test]
 fn an_empty_log_is_a_new_one_only_if_it_never_was_longer() {
