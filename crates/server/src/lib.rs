@@ -14,6 +14,7 @@ pub mod node;
 pub mod peer;
 pub mod raft;
 pub mod service;
+#[cfg(feature = "fault-injection")]
 mod switches;
 pub mod telemetry;
 mod web;

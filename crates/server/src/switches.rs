@@ -1,6 +1,7 @@
 //! Switches that make a node misbehave on purpose, so that the tests under faults can show that they would notice.
 //!
-//! They are read from the environment, and exist only where debug assertions do: in no release.
+//! They are read from the environment. They are compiled only with the feature `fault-injection`, which nothing but
+//! tests enables, and work only where debug assertions are compiled: no release has them, however it is built.
 //!
 //! - `QUORATE_TEST_ACK_EARLY=1`: what was appended to the log is acknowledged at once, and synced only every half
 //!   second. The log keeps appended records in memory until the sync, so a killed node loses exactly what it had
@@ -21,7 +22,7 @@ pub(crate) struct Switches {
     pub(crate) looks_once: bool,
 }
 
-/// What this process does wrong: in a release nothing.
+/// What this process does wrong.
 pub(crate) fn switches() -> Switches {
     static SWITCHES: OnceLock<Switches> = OnceLock::new();
     if !cfg!(debug_assertions) {
@@ -31,7 +32,7 @@ pub(crate) fn switches() -> Switches {
         let is_on = |name: &str| {
             let is_on = std::env::var(name).is_ok_and(|value| value == "1");
             if is_on {
-                tracing::warn!("{name} is set: this node misbehaves on purpose");
+                tracing::warn!(switch = name, "fault injection enabled");
             }
             is_on
         };

@@ -6,7 +6,7 @@ use std::io;
 use std::ops::{Bound, RangeBounds};
 use std::path::Path;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use openraft::storage::{LogFlushed, RaftLogStorage};
 use openraft::{AnyError, LogState, OptionalSend, RaftLogReader};
@@ -19,12 +19,14 @@ use super::synced::{Synced, Waiting};
 use super::types::{Entry, LogId, StorageError, StorageIOError, Types, Vote};
 use super::wal::{Wal, Writer};
 use crate::engine::NodeId;
+#[cfg(feature = "fault-injection")]
 use crate::switches::switches;
 
 /// A follower that is far behind gets so much at once.
 const READ_BYTES: usize = 8 << 20;
 /// How often the deliberate bug syncs: see [`crate::switches`].
-const LATE: Duration = Duration::from_millis(500);
+#[cfg(feature = "fault-injection")]
+const LATE: std::time::Duration = std::time::Duration::from_millis(500);
 
 /// The log. Clones share it.
 #[derive(Clone)]
@@ -33,7 +35,6 @@ pub(super) struct Log {
     node: NodeId,
     times: Arc<SyncTimes>,
     ahead: Arc<Ahead>,
-    acknowledges_early: bool,
 }
 
 impl Log {
@@ -55,8 +56,9 @@ impl Log {
             tracing::warn!(file = %file.display(), at, "cut off a record that a crash had torn");
         }
         let (wal, ahead) = (Arc::new(wal), Arc::default());
-        let log = Log { wal, node, times, ahead, acknowledges_early: switches().acknowledges_early };
-        if log.acknowledges_early {
+        let log = Log { wal, node, times, ahead };
+        #[cfg(feature = "fault-injection")]
+        if switches().acknowledges_early {
             log.sync_late();
         }
         Ok(log)
@@ -89,6 +91,7 @@ impl Log {
         receiver.await.unwrap_or_else(|_| Err(io::Error::other("the log is closed")))
     }
 
+    #[cfg(feature = "fault-injection")]
     fn sync_late(&self) {
         let wal = Arc::downgrade(&self.wal);
         std::thread::spawn(move || {
@@ -201,7 +204,8 @@ impl RaftLogStorage<Types> for Log {
             return Ok(());
         };
         self.wal.append(records).map_err(|error| cannot_write(&error))?;
-        if self.acknowledges_early {
+        #[cfg(feature = "fault-injection")]
+        if switches().acknowledges_early {
             flushed.log_io_completed(Ok(()));
             return Ok(());
         }

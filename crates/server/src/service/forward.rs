@@ -9,6 +9,7 @@ use super::Service;
 use super::leases::{Inheritance, Inherited};
 use crate::engine::{Applied, Engine, NodeId, Unavailable};
 use crate::machine::{Acquire, Command, Fence, Name, Response, SessionId};
+#[cfg(feature = "fault-injection")]
 use crate::switches::switches;
 
 /// What only the leader can do.
@@ -149,8 +150,9 @@ impl<E: Engine> Service<E> {
                     Some(leases) => leases.renew(Instant::now(), session),
                     None => return Err(Unavailable::Elsewhere { leader: None }),
                 };
-                let wrongly = switches().renews_expired.then_some(Duration::from_secs(1));
-                Ok(Answer::Renewed(renewed.or(wrongly).map(|ttl| ttl.as_millis() as u64)))
+                #[cfg(feature = "fault-injection")]
+                let renewed = renewed.or(switches().renews_expired.then_some(Duration::from_secs(1)));
+                Ok(Answer::Renewed(renewed.map(|ttl| ttl.as_millis() as u64)))
             }
             Question::TimeLeft(session) => {
                 self.confirm().await?;

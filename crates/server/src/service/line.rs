@@ -10,6 +10,7 @@ use super::waiters::{Fate, Ticket};
 use super::{Gone, LOOK_AGAIN, PATIENCE, Service, ServiceError};
 use crate::engine::{Applied, Engine, Unavailable};
 use crate::machine::{Acquire, Command, Departure, Fence, Name, Response, SessionId};
+#[cfg(feature = "fault-injection")]
 use crate::switches::switches;
 
 /// The leader is asked to tell of so many at once. It works on a few more questions of one node, and these must not
@@ -138,6 +139,7 @@ impl<E: Engine> Service<E> {
 
     /// Makes sure that a grant of which this node has heard is not over by now: it may be behind, or have stood still.
     async fn look_again(&self, session: SessionId, name: &Name, fence: Fence) -> Result<(), ServiceError> {
+        #[cfg(feature = "fault-injection")]
         if switches().looks_once {
             return Ok(());
         }
