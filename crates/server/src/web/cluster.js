@@ -7,7 +7,11 @@ import { count, number, span } from "./words.js";
 export function renderMembers(into, status) {
   const isPeer = status.engine === "peer";
   const facts = isPeer
-    ? [`by turns: ${status.turns.algorithm}`, `leader by ${status.turns.election}`, `life ${status.turns.incarnation}`]
+    ? [
+        `peer engine: ${status.turns.algorithm}`,
+        `election: ${status.turns.election}`,
+        `incarnation ${status.turns.incarnation}`,
+      ]
     : ["replicated", `term ${number(status.term)}`, `${number(status.applied)} applied`];
   show(
     into,
@@ -34,14 +38,14 @@ function row(status, member, badges, rest) {
 }
 
 function leads() {
-  return el("span", { class: "badge good" }, "leads");
+  return el("span", { class: "badge good" }, "leader");
 }
 
 function replica(status, member) {
   const isLeader = member.node === status.leader;
   const badges = [];
   if (isLeader) badges.push(leads());
-  if (!member.votes) badges.push(el("span", { class: "badge plain" }, "learns"));
+  if (!member.votes) badges.push(el("span", { class: "badge plain" }, "learner"));
   let lag = null;
   if (member.silent_ms !== undefined) {
     badges.push(el("span", { class: "badge bad" }, `no answer for ${span(member.silent_ms)}`));
@@ -56,10 +60,10 @@ function peer(status, member) {
   const other = status.turns.peers.find((one) => one.node === member.node);
   const badges = [];
   if (member.node === status.leader) badges.push(leads());
-  if (other?.suspected) badges.push(el("span", { class: "badge bad" }, "taken for dead"));
+  if (other?.suspected) badges.push(el("span", { class: "badge bad" }, "suspected"));
   else if (other && !other.connected) badges.push(el("span", { class: "badge warn" }, "not connected"));
   const isThere = other?.round_trip_us != null && !other.suspected;
-  const trip = isThere && el("span", { class: "muted" }, `there and back in ${span(other.round_trip_us / 1000)}`);
+  const trip = isThere && el("span", { class: "muted" }, `round trip ${span(other.round_trip_us / 1000)}`);
   return row(status, member, badges, trip);
 }
 
@@ -67,9 +71,9 @@ function peer(status, member) {
 function elsewhere(status) {
   const leader = status.members.find((member) => member.node === status.leader);
   if (!leader) {
-    return el("p", { class: "problem" }, "No node leads that this one knows of: nothing can be changed meanwhile.");
+    return el("p", { class: "problem" }, "This node knows no leader: nothing can be changed until one is elected.");
   }
   const href = `${location.protocol}//${leader.address}/`;
   const link = el("a", { href, rel: "noreferrer" }, `node ${leader.node}`);
-  return el("p", { class: "muted note" }, "How far behind the others are is known to the leader, ", link, ".");
+  return el("p", { class: "muted note" }, "How far the other members are behind is shown by the leader, ", link, ".");
 }

@@ -71,14 +71,14 @@ export class Figures {
     const rate = (value) => [number(Number(value.toPrecision(value < 10 ? 2 : 3))), " /s"];
     show(
       into,
-      this.tile("grants", "Grants", rate, "Locks and leads granted, a second"),
-      this.tile("wait", "Mean wait", (value) => [span(value)], "From joining the line to the grant"),
-      this.tile("taken", "Taken away", (value) => [number(value)], "Grants lost by expiry, force or a lost turn"),
-      this.tile("requests", "Requests", rate, "Requests that this node has answered, a second, this page's among them"),
+      this.tile("grants", "Grants", rate, "Locks and leaderships granted per second"),
+      this.tile("wait", "Mean wait", (value) => [span(value)], "Mean time from joining the queue to the grant"),
+      this.tile("taken", "Lost grants", (value) => [number(value)], "Grants lost by expiry, force or to another node"),
+      this.tile("requests", "Requests", rate, "Requests answered by this node per second, including this page's"),
       isPeer
-        ? this.tile("trip", "Round trip", (value) => [span(value)], "To the farthest member and back")
-        : this.tile("disk", "Disk write", (value) => [span(value)], "Mean time until a write of the log is on disk"),
-      this.tile("sessions", "Sessions", (value) => [number(value)], "Sessions that exist"),
+        ? this.tile("trip", "Round trip", (value) => [span(value)], "Longest round-trip time to another member")
+        : this.tile("disk", "Disk write", (value) => [span(value)], "Mean time until a write to the log is on disk"),
+      this.tile("sessions", "Sessions", (value) => [number(value)], "Open sessions"),
     );
   }
 

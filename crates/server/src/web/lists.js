@@ -24,7 +24,7 @@ export function since(ms) {
 /** A time that runs out. */
 export function until(leftMs, ttlMs) {
   if (leftMs === undefined) {
-    return el("span", { class: "muted" }, "not known");
+    return el("span", { class: "muted" }, "unknown");
   }
   const end = Math.round(performance.now() + leftMs);
   const share = Math.min(1, leftMs / ttlMs);
@@ -74,19 +74,20 @@ function pages(place, list, { shown, hasEarlier, hasMore }, key) {
   );
 }
 
-function nothing(place, list, what) {
+function nothing(place, list, none, one) {
   if (place.after[list] || place.before[list]) {
-    return el("p", { class: "muted note" }, "There is nothing on this page any more.");
+    return el("p", { class: "muted note" }, "This page is empty now.");
   }
-  const asked = [
-    place.search && [" with “", written(place.search), "” in its name"],
-    place.waiting && " for which anybody waits",
-  ];
-  return el("p", { class: "muted note" }, what, asked, ".");
+  if (!place.search && !place.waiting) {
+    return el("p", { class: "muted note" }, none, ".");
+  }
+  const matching = place.search && [" matching “", written(place.search), "”"];
+  const rest = place.waiting ? " has waiting sessions." : " was found.";
+  return el("p", { class: "muted note" }, "No ", one, matching, rest);
 }
 
 function hereOnly(data) {
-  const said = "Clients of this node only: with the peer engine, no node knows those of others.";
+  const said = "Only clients of this node are shown. With the peer engine, a node does not know those of others.";
   return data.here_only && el("p", { class: "muted note" }, said);
 }
 
@@ -99,7 +100,7 @@ const TITLES = { locks: "Locks", elections: "Elections", sessions: "Sessions" };
 /** A panel that could not be read. What was read before stays. */
 export function renderUnknown(into, list, why) {
   if (into.querySelector("table")) return;
-  show(into, head(TITLES[list], ""), el("p", { class: "muted note" }, "Not known: ", why));
+  show(into, head(TITLES[list], ""), el("p", { class: "muted note" }, "Unknown: ", why));
 }
 
 const LOCK_COLUMNS = [
@@ -118,14 +119,14 @@ export function renderLocks(into, data, place) {
   const filter = el(
     "a",
     { class: "filter", href: place.with({ waiting: place.waiting ? "" : "1" }), "aria-pressed": String(place.waiting) },
-    place.waiting ? "Show all" : "Only those waited for",
+    place.waiting ? "Show all" : "Only with waiters",
   );
   show(
     into,
     head(TITLES.locks, found(place, total, number(total)), filter),
     hereOnly(data),
     locks.length === 0
-      ? nothing(place, "locks", "No lock is held or waited for")
+      ? nothing(place, "locks", "No lock is held or waited for", "lock")
       : table(LOCK_COLUMNS, locks.map((lock) => row(lock.name, LOCK_COLUMNS, lockCells(lock)))),
     pages(place, "locks", part, (lock) => lock.name),
   );
@@ -143,10 +144,10 @@ function lockCells(lock) {
           more > 0 && el("span", { class: "muted" }, ` and ${number(more)} more`),
           shared && [" ", el("span", { class: "badge plain" }, shared)],
         ]
-      : el("span", { class: "muted" }, lock.delay_ms ? `kept back for ${span(lock.delay_ms)}` : "nobody"),
+      : el("span", { class: "muted" }, lock.delay_ms ? `delayed for ${span(lock.delay_ms)}` : "none"),
     first ? since(first.held_ms) : "",
     first ? el("span", { class: "fence" }, first.fence) : "",
-    lock.waiting > 0 ? waiters(lock) : el("span", { class: "muted" }, "nobody"),
+    lock.waiting > 0 ? waiters(lock) : el("span", { class: "muted" }, "none"),
   ];
 }
 
@@ -163,7 +164,7 @@ function waiters(lock) {
 const ELECTION_COLUMNS = [
   ["Election", "subject"],
   ["Leader", ""],
-  ["Says", "said"],
+  ["Value", "said"],
   ["For", "short"],
   ["Fence", "short"],
   ["Candidates", "short"],
@@ -176,7 +177,7 @@ export function renderElections(into, data, place) {
   const elections = part.shown;
   const cells = ({ name, leader, waiting }) => [
     subjectLink("election", name),
-    leader ? who(leader.session, leader.label) : el("span", { class: "muted" }, "nobody"),
+    leader ? who(leader.session, leader.label) : el("span", { class: "muted" }, "none"),
     leader ? el("span", { class: "value-text" }, written(leader.value)) : "",
     leader ? since(now() - leader.since_ms) : "",
     leader ? el("span", { class: "fence" }, leader.fence) : "",
@@ -187,7 +188,7 @@ export function renderElections(into, data, place) {
     head(TITLES.elections, found(place, total, number(total))),
     hereOnly(data),
     elections.length === 0
-      ? nothing(place, "elections", "There is no election")
+      ? nothing(place, "elections", "No election has a leader or candidates", "election")
       : table(ELECTION_COLUMNS, elections.map((one) => row(one.name, ELECTION_COLUMNS, cells(one)))),
     pages(place, "elections", part, (one) => one.name),
   );
@@ -195,11 +196,11 @@ export function renderElections(into, data, place) {
 
 const SESSION_COLUMNS = [
   ["Session", "subject"],
-  ["Number", "short"],
+  ["Id", "short"],
   ["Time left", "short"],
-  ["Of", "short"],
+  ["TTL", "short"],
   ["Holds", "short"],
-  ["Awaits", "short"],
+  ["Waits for", "short"],
   ["Opened", "short"],
 ];
 
@@ -224,7 +225,7 @@ export function renderSessions(into, sessions, total, place) {
     into,
     head(TITLES.sessions, few ? found(place, shown.length, number(shown.length)) : isAll && total),
     shown.length === 0
-      ? el("p", { class: "muted note" }, isAll ? "There is no session." : "There is no such session.")
+      ? el("p", { class: "muted note" }, isAll ? "No session is open." : "No session matches.")
       : table(SESSION_COLUMNS, shown.map((one) => row(one.session, SESSION_COLUMNS, cells(one)))),
     pages(place, "sessions", part, (one) => one.session),
   );
@@ -243,13 +244,13 @@ export function eventRow(event, isOnItsPage) {
 
 /** The panel of the events. */
 export function renderEvents(into, events, isPaused, missed) {
-  const paused = isPaused && missed > 0 ? `${count(missed, "new event", "new events")} meanwhile` : "";
-  const label = isPaused ? "Go on" : "Pause";
+  const paused = isPaused && missed > 0 ? `${count(missed, "new event", "new events")}` : "";
+  const label = isPaused ? "Resume" : "Pause";
   show(
     into,
     head("Events", paused, el("button", { type: "button", class: "quiet", "data-action": "pause" }, label)),
     events.length === 0
-      ? el("p", { class: "muted note" }, "Nothing has happened yet. What happens appears here by itself.")
+      ? el("p", { class: "muted note" }, "No events yet. New events appear here automatically.")
       : el("ol", { class: "events" }, events.map((event) => eventRow(event, false))),
   );
 }

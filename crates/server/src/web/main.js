@@ -271,7 +271,7 @@ function seen() {
 }
 
 const STATES = {
-  connecting: "connecting", live: "live", partly: "not all is known", lost: "connection lost", refused: "no token",
+  connecting: "connecting", live: "live", partly: "incomplete", lost: "connection lost", refused: "no token",
 };
 
 function sayState() {
@@ -290,17 +290,17 @@ function sayState() {
   banner.hidden = connection !== "lost" && !isBack && !isLate && failure === undefined;
   const retry = el("button", { type: "button", class: "quiet", "data-action": "retry" }, "Try now");
   if (connection === "lost") {
-    const said = `The connection was lost at ${clock(lostAt)}. What is shown is what was known then. `;
-    show(banner, el("strong", {}, said), el("span", {}, `Trying again by itself (${why.message}). `), retry);
+    const said = `The connection was lost at ${clock(lostAt)}. The page shows the state of that time. `;
+    show(banner, el("strong", {}, said), el("span", {}, `Reconnecting automatically (${why.message}). `), retry);
   } else if (isLate) {
-    const many = "Do other windows show this node, too? A browser has six connections to it for all of them. ";
-    const said = [`Trying again by itself (${why.message}). `, why instanceof Silence && many];
-    show(banner, el("strong", {}, "There is no connection so far. "), el("span", {}, said), retry);
+    const many = "Is this node open in other windows? A browser opens at most six connections to it for all windows. ";
+    const said = [`Reconnecting automatically (${why.message}). `, why instanceof Silence && many];
+    show(banner, el("strong", {}, "Not connected yet. "), el("span", {}, said), retry);
   } else if (isBack) {
-    show(banner, el("strong", {}, `The connection is back since ${clock(backAt)}. `), "Everything is read anew.");
+    show(banner, el("strong", {}, `The connection was restored at ${clock(backAt)}. `), "The page is being reloaded.");
   } else if (failure) {
-    const rest = failure.isHopeless ? "" : " What is shown may be old. Trying again by itself.";
-    show(banner, el("strong", {}, "Not everything can be read: "), failure.said, rest);
+    const rest = failure.isHopeless ? "" : " The page may be out of date. Retrying automatically.";
+    show(banner, el("strong", {}, "Reading failed: "), failure.said, rest);
   } else {
     show(banner);
   }

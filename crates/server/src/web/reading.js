@@ -92,7 +92,7 @@ export class Reading {
 function said(error) {
   // What the server says of these is for those who change something: that it was not done, or may have been.
   if (["no-leader", "no-majority", "unknown"].includes(error.kind)) {
-    return "no majority of the members confirms it. Are most of them running?";
+    return "no majority of the members answers. Check that a majority of them runs.";
   }
   const isSaid = (error instanceof Problem && error.status !== 401) || error instanceof Silence;
   return isSaid ? `${error.message}.` : undefined;

@@ -13,7 +13,7 @@ const PAUSES_MS = [500, 5_000];
 /** What the server said of a request that it did not do, in its own words. */
 export class Problem extends Error {
   constructor(status, said) {
-    super(said?.detail ?? said?.title ?? `the server answered ${status}`);
+    super(said?.detail ?? said?.title ?? `the server answered with status ${status}`);
     this.status = status;
     this.kind = said?.type;
   }
@@ -22,7 +22,7 @@ export class Problem extends Error {
 /** Nothing was heard. */
 export class Silence extends Error {
   constructor(ms) {
-    super(`nothing was heard for ${ms / 1000} s`);
+    super(`nothing received for ${ms / 1000} s`);
   }
 }
 
@@ -95,7 +95,7 @@ export async function post(path, body) {
     await send(path, { method: "POST", headers, body: JSON.stringify(body), signal });
   } catch (error) {
     if (error.name !== "TimeoutError") throw error;
-    throw new Error(`${new Silence(ANSWER_MS).message}, so it may have been done: look before you try again`);
+    throw new Error(`${new Silence(ANSWER_MS).message}, so the change may have been made: check before you try again`);
   }
 }
 
@@ -142,7 +142,7 @@ export class Feed {
       this.expectSigns(GREETING_MS);
       const answer = await send("/v1/events", { signal: this.abort.signal });
       await this.read(answer.body.getReader(), attempt);
-      throw new Error("the server has hung up");
+      throw new Error("the server closed the connection");
     } catch (error) {
       clearTimeout(this.watchdog);
       if (attempt !== this.attempt) return;

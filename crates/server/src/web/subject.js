@@ -50,7 +50,7 @@ export function renderSubject(into, subject, whoami) {
     into,
     heading(subject, those.length > 0 && forceButton(subject, whoami)),
     found.here_only &&
-      el("p", { class: "muted note" }, "What clients of this node have: those of other nodes may have it as well."),
+      el("p", { class: "muted note" }, "Only clients of this node are shown. Clients of other nodes may hold it."),
     el(
       "div",
       { class: "columns even" },
@@ -62,13 +62,13 @@ export function renderSubject(into, subject, whoami) {
 
 /** The same page while nothing is known. */
 export function renderUnknownSubject(into, place, why) {
-  show(into, heading(place), el("p", { class: "muted note" }, "Who has it is not known: ", why));
+  show(into, heading(place), el("p", { class: "muted note" }, "Its holder is unknown: ", why));
 }
 
 function heading({ kind, name }, deed) {
   const what = el("p", { class: "muted" }, kind === "lock" ? "Lock" : "Election");
   return [
-    el("p", { class: "back" }, el("a", { href: "#/" }, "« Everything")),
+    el("p", { class: "back" }, el("a", { href: "#/" }, "« Overview")),
     el("div", { class: "title" }, el("div", {}, what, el("h1", { class: "name" }, visible(name))), deed),
   ];
 }
@@ -87,11 +87,11 @@ function forceButton({ kind, name }, whoami) {
 /** Why it cannot be taken away here, if it cannot. */
 function whyNoForce(kind, name, whoami) {
   if (whoami && whoami.role !== "admin") {
-    return ["The token of “", written(whoami.name), "” is not for this: it takes one for admin."];
+    return ["The token of “", written(whoami.name), "” does not permit this: the role admin is needed."];
   }
   if (STEPS.includes(name)) {
     const command = `quorate release --force ${kind === "lock" ? "" : "--election "}${name}`;
-    return ["No browser can ask for this name: use ", el("code", {}, command), "."];
+    return ["A browser cannot send this name: run ", el("code", {}, command), "."];
   }
   return undefined;
 }
@@ -111,13 +111,15 @@ function holding({ kind, found, session }, those) {
         fact("since", moment(holder.since_ms)),
         fact("fence", el("span", { class: "fence" }, holder.fence)),
         fact("session", el("code", {}, holder.session)),
-        holder.session === session?.session && fact("it has left", until(session.left_ms, session.ttl_ms)),
+        holder.session === session?.session && fact("expires in", until(session.left_ms, session.ttl_ms)),
         mode(holder.mode) && fact("mode", mode(holder.mode)),
-        holder.value && fact("says", el("span", { class: "value-text" }, written(holder.value))),
+        holder.value && fact("value", el("span", { class: "value-text" }, written(holder.value))),
       ),
     );
   const more = kind === "lock" ? found.holding - those.length : 0;
-  const free = found.delay_ms ? `Nobody: it is kept back for ${span(found.delay_ms)} after a loss.` : "Nobody.";
+  const none = kind === "lock" ? "No holder" : "No leader";
+  const delay = found.delay_ms ? `: after a loss, it cannot be acquired for ${span(found.delay_ms)}` : "";
+  const free = `${none}${delay}.`;
   return el(
     "section",
     { class: "panel", id: "holders", "data-key": "holders" },
@@ -144,8 +146,8 @@ function line({ kind, found }) {
   return el(
     "section",
     { class: "panel", id: "waiters", "data-key": "waiters" },
-    head("In line", number(waiting)),
-    waiting === 0 && el("p", { class: "muted note" }, "Nobody waits."),
+    head("Queue", number(waiting)),
+    waiting === 0 && el("p", { class: "muted note" }, "No session waits."),
     shown.length > 0 && el("ol", { class: "queue" }, shown.map(one)),
     kind === "election" && waiting > 0
       ? el("p", { class: "muted note" }, `${count(waiting, "candidate waits", "candidates wait")}.`)
@@ -157,9 +159,9 @@ function past(history) {
   return el(
     "section",
     { class: "panel", id: "history", "data-key": "history" },
-    head("What happened", "the latest first"),
+    head("Recent events", "latest first"),
     history.length === 0
-      ? el("p", { class: "muted note" }, "This node remembers nothing of it.")
+      ? el("p", { class: "muted note" }, "This node has no recent events of it.")
       : el("ol", { class: "events" }, history.map((event) => eventRow(event, true))),
   );
 }
@@ -203,7 +205,7 @@ function sayWhat(subject) {
   const confirm = by("force-confirm");
   if (isOther) {
     by("force-why").textContent =
-      those.length > 0 ? "It has changed hands while this was open: look again." : "Nobody has it any more.";
+      those.length > 0 ? "The holder has changed meanwhile: check it again." : "It has no holder any more.";
     confirm.disabled = true;
     // Each change has its own time to be looked at, however short ago the one before it was.
     clearTimeout(lookAgain);
@@ -219,8 +221,8 @@ function sayWhat(subject) {
     el(
       "p",
       { class: "muted" },
-      "Whoever has it may not notice at once and go on for a while; only a resource that looks at fences stops that. ",
-      next && isNext ? ["The next in line, ", el("strong", {}, called(next)), ", gets it."] : "",
+      "The holder may not notice at once and may continue to write. Only a resource that checks fences prevents that. ",
+      next && isNext ? ["The next in the queue, ", el("strong", {}, called(next)), ", acquires it."] : "",
     ),
   );
 }
@@ -236,10 +238,10 @@ function called({ session, label }) {
 
 function taken({ kind, found }, those) {
   const [first] = those;
-  if (!first) return " is nobody's";
+  if (!first) return " has no holder";
   const more = (kind === "lock" ? found.holding : those.length) - 1;
   const others = more > 0 && ` and ${count(more, "other", "others")}`;
-  const later = kind === "lock" && found.holding > those.length && ", and from whoever else has it by then";
+  const later = kind === "lock" && found.holding > those.length && ", and from all other holders";
   return [" is taken away from ", el("strong", {}, called(first)), others, later];
 }
 
@@ -250,7 +252,7 @@ export async function force() {
   confirm.disabled = true;
   try {
     const path = `/v1/${subject.kind}s/${encodeURIComponent(subject.name)}/force`;
-    await post(path, { by: `${by("force-by").value.trim()}, at the dashboard`, fence });
+    await post(path, { by: `${by("force-by").value.trim()} (dashboard)`, fence });
     by("force-dialog").close();
   } catch (problem) {
     by("force-why").textContent = problem.message;

@@ -44,7 +44,7 @@ export function count(value, one, many) {
 /** With whom a lock is shared, if with anybody. */
 export function mode(value) {
   if (value === "shared") return "shared";
-  return value?.permits === undefined ? "" : `one of ${number(value.permits)}`;
+  return value?.permits === undefined ? "" : `one of ${number(value.permits)} permits`;
 }
 
 /** Where a lock or an election has its page. */
@@ -59,19 +59,19 @@ export function subjectLink(kind, name) {
 
 /** A session: what people call it. Its number tells two of the same name apart. */
 export function who(session, label) {
-  const title = `session ${session}: look for it among the sessions`;
+  const title = `session ${session}: search for it`;
   const called = label?.trim() ? visible(label) : `session ${session}`;
   return el("a", { class: "who", href: `#/?search=${session}`, title }, called);
 }
 
 const ENDS = {
   released: "released",
-  withdrawn: "withdrawn",
+  withdrawn: "request withdrawn",
   closed: "its session was closed",
   expired: "its session expired",
-  forced: "taken away by force",
-  "turn-lost": "its node lost its turn",
-  "no-turn": "there are too many names",
+  forced: "released by force",
+  "turn-lost": "its node lost the lock to another node",
+  "no-turn": "limit of names reached",
 };
 
 /** Whether somebody was done with what it had: who closes its session gives back what it holds. */
@@ -99,32 +99,35 @@ export function badge(event) {
 /** An event as a sentence. On the page of a lock, its name is left out. */
 export function sentence(event, isOnItsPage) {
   const name = event.name !== undefined && !isOnItsPage ? subjectLink(event.kind, event.name) : "it";
-  const one = event.session === undefined ? "somebody" : who(event.session, event.label);
+  const one = event.session === undefined ? "a session" : who(event.session, event.label);
   const since = event.since_ms > 0 ? Math.max(0, event.at_ms - event.since_ms) : 0;
+  const isElection = event.kind === "election";
   switch (event.event) {
     case "queued":
       return [one, " waits for ", name];
     case "granted": {
-      const verb = event.kind === "election" ? " leads " : " got ";
+      const verb = isElection ? " was elected leader of " : " acquired ";
       return [one, verb, name, ` with fence ${event.fence}`, since > 0 ? ` after ${span(since)}` : ""];
     }
     case "lost":
-      if (isGivenBack(event)) return [one, " gave ", name, ` back after ${span(since)}`];
+      if (isGivenBack(event)) {
+        return [one, isElection ? " resigned from " : " released ", name, ` after ${span(since)}`];
+      }
       return [one, " lost ", name, ` after ${span(since)}: ${ENDS[event.why] ?? event.why}`];
     case "left":
-      return [one, " waits no more for ", name, `: ${ENDS[event.why] ?? event.why}`];
+      return [one, " left the queue of ", name, `: ${ENDS[event.why] ?? event.why}`];
     case "delayed":
-      return [name, ` is kept from everybody for ${span(event.delay_ms)}`];
+      return [name, ` cannot be acquired for ${span(event.delay_ms)} (delay)`];
     case "proclaimed":
-      return [one, " has something else to say in ", name];
+      return [one, " changed its value in ", name];
     case "forced":
       return [isOnItsPage ? "" : [name, " was "], "released by force, by ", written(event.by)];
     case "session-opened":
-      return [one, " came"];
+      return [one, " opened a session"];
     case "session-ended":
-      return [one, event.expired ? " was not renewed in time" : " went"];
+      return [one, event.expired ? "'s session expired" : " closed its session"];
     case "missed":
-      return ["more happened than could be told; everything was read anew"];
+      return ["too many events at once: some are missing from this list"];
     default:
       return [event.event];
   }

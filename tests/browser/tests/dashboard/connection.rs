@@ -43,9 +43,9 @@ fn when_a_majority_returns_everything_is_shown_again() {
     nodes[1].process.kill();
     nodes[2].process.kill();
     browser.open(&format!("{}#/lock/kept", nodes[0].page()));
-    browser.sees("#banner", &["Not everything can be read: no majority of the members confirms it"]);
-    browser.sees("#connection", &["not all is known"]);
-    browser.sees("#subject", &["kept", "Who has it is not known: no majority"]);
+    browser.sees("#banner", &["Reading failed: no majority of the members answers"]);
+    browser.sees("#connection", &["incomplete"]);
+    browser.sees("#subject", &["kept", "Its holder is unknown: no majority"]);
     let _back = [2, 3].map(start);
     browser.sees("#holders", &["somebody"]);
     browser.sees_that("#banner", "nothing", str::is_empty);
@@ -62,7 +62,7 @@ fn requests_that_are_lost_on_the_way_stop_nothing() {
     hold(&node, "meanwhile");
     eventually("that a request is lost", || if proxy.has_lost() { Ok(()) } else { Err("none was".into()) });
     proxy.hang_up_others();
-    browser.sees("#banner", &["The connection is back since"]);
+    browser.sees("#banner", &["The connection was restored at"]);
     browser.sees("#locks", &["before", "meanwhile"]);
     hold(&node, "after");
     browser.sees("#locks", &["before", "meanwhile", "after"]);
@@ -81,7 +81,7 @@ fn that_nothing_was_heard_is_said_in_words() {
     hold(&node, "a");
     eventually("a word of it", || {
         let said = browser.find("return window.said.join();", &[]);
-        let is_said = said.as_str().is_some_and(|said| said.contains("(nothing was heard for 40 s)"));
+        let is_said = said.as_str().is_some_and(|said| said.contains("(nothing received for 40 s)"));
         if is_said { Ok(()) } else { Err(said.to_string()) }
     });
     assert_eq!(browser.complaints(), [""; 0]);
@@ -103,7 +103,7 @@ fn many_tabs_of_a_node_are_all_live_when_one_looks_at_them() {
     browser.switch_to(&first);
     browser.sees("#connection", &["live"]);
     browser.sees("#locks", &["kept"]);
-    browser.sees("#events", &["somebody got kept"]);
+    browser.sees("#events", &["somebody acquired kept"]);
 }
 
 #[test]
@@ -114,14 +114,14 @@ fn what_happened_while_the_connection_was_lost_is_between_before_and_after() {
     for number in 0..45 {
         hold(&node, &format!("before-{number}"));
     }
-    browser.sees("#events", &["got before-44"]);
+    browser.sees("#events", &["acquired before-44"]);
     proxy.cut();
     browser.sees("#connection", &["connection lost"]);
     hold(&node, "meanwhile");
     proxy.mend();
     browser.sees("#connection", &["live"]);
     hold(&node, "after");
-    browser.sees("#events", &["got after", "got meanwhile", "got before-44"]);
+    browser.sees("#events", &["acquired after", "acquired meanwhile", "acquired before-44"]);
     let got = "return [...document.querySelectorAll('#events .event .name')].map((one) => one.innerText).slice(0, 3);";
     assert_eq!(browser.find(got, &[]), Value::from(vec!["after", "meanwhile", "before-44"]));
     // Each once, and all that happened by one entry: the session came, and got it.

@@ -38,10 +38,10 @@ fn the_dialog_says_that_the_lock_has_changed_hands_and_leaves_time_to_look_again
                  was = confirm.disabled; }).observe(confirm, { attributes: true });";
     browser.find(watch, &[]);
     gives_back(&node, &alice);
-    browser.sees("#force-why", &["Nobody has it any more"]);
+    browser.sees("#force-why", &["It has no holder any more"]);
     let bob = holder(&node, "bob");
     browser.sees("#force-what", &["a is taken away from bob"]);
-    browser.sees("#force-why", &["It has changed hands while this was open: look again"]);
+    browser.sees("#force-why", &["The holder has changed meanwhile: check it again"]);
     gives_back(&node, &bob);
     holder(&node, "carol");
     browser.sees("#force-what", &["a is taken away from carol"]);
@@ -68,6 +68,6 @@ fn who_confirms_what_is_no_longer_true_takes_it_from_nobody() {
     gives_back(&node, &alice);
     holder(&node, "bob");
     browser.click("#force-confirm");
-    browser.sees("#force-why", &["somebody else has it, and nothing was taken away"]);
+    browser.sees("#force-why", &["another session holds it, and nothing was taken away"]);
     assert_eq!(node.get("/v1/locks/a")["holders"][0]["label"], "bob");
 }

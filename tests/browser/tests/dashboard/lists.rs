@@ -42,7 +42,7 @@ fn the_last_page_has_no_next_one_and_every_page_has_a_way_back() {
 fn as_many_sessions_are_counted_as_are_listed_and_none_is_without_a_name() {
     let directory = Directory::new();
     let Some((node, browser)) = open_page(&directory, &[]) else { return };
-    browser.sees("#sessions", &["There is no session"]);
+    browser.sees("#sessions", &["No session is open"]);
     node.post("/v1/sessions", r#"{"ttl": "10m", "label": "one"}"#);
     node.post("/v1/sessions", r#"{"ttl": "10m", "label": ""}"#);
     browser.sees("#sessions tbody", &["one", "no label"]);
@@ -60,7 +60,7 @@ fn nobody_takes_the_name_of_somebody_else_by_letters_that_one_does_not_see() {
     let _first = node.hold("back\u{200b}up", &["--label", "mallory\u{202e} ecila"]);
     browser.sees("#locks tbody", &["backU+200Bup", "malloryU+202E ecila"]);
     browser.sees("#sessions tbody", &["malloryU+202E ecila"]);
-    browser.sees("#events", &["malloryU+202E ecila got backU+200Bup"]);
+    browser.sees("#events", &["malloryU+202E ecila acquired backU+200Bup"]);
     let unseen = "return [document.title, document.body.innerText].some((text) => /\\p{Cf}/u.test(text));";
     assert_eq!(browser.find(unseen, &[]), Value::Bool(false));
     let isolated = "return [...document.querySelectorAll('.who, .name')].every((one) => \
@@ -93,10 +93,10 @@ fn names_of_spaces_and_dots_are_shown_and_have_pages() {
     browser.sees("#holders", &["aU+0020"]);
     browser.open(&format!("{}#/lock/..", node.page()));
     browser.sees("#holders", &["stepper"]);
-    browser.sees("#history", &["stepper got it"]);
-    browser.sees("#subject .deed", &["use quorate release --force .."]);
+    browser.sees("#history", &["stepper acquired it"]);
+    browser.sees("#subject .deed", &["run quorate release --force .."]);
     assert!(node.run(&["release", "--force", ".."]).is_success());
-    browser.sees("#holders", &["Nobody"]);
+    browser.sees("#holders", &["No holder"]);
 }
 
 #[test]
@@ -123,8 +123,8 @@ fn on_a_telephone_members_and_events_are_near() {
     browser.reload();
     browser.sees("#locks", &["shard-007", "Next page"]);
     assert_eq!(browser.count("#locks tbody tr"), 8);
-    browser.sees("#events", &["got shard-029"]);
-    browser.sees("#members", &["leads"]);
+    browser.sees("#events", &["acquired shard-029"]);
+    browser.sees("#members", &["leader"]);
     let top = |id: &str| {
         let script = "return document.querySelector(arguments[0]).getBoundingClientRect().top + scrollY;";
         browser.find(script, &[id]).as_f64().unwrap()

@@ -36,26 +36,26 @@ fn holder_waiter_hand_over_and_expiry_appear_by_themselves() {
     let directory = Directory::new();
     let Some((node, browser)) = open_page(&directory, &[]) else { return };
     browser.sees("#locks", &["No lock is held"]);
-    browser.sees("#members", &["leads", "term", "this node"]);
+    browser.sees("#members", &["leader", "term", "this node"]);
     let mut first = node.hold("backup", &["--label", "alice"]);
-    browser.sees("#locks tbody tr", &["backup", "alice", "nobody"]);
+    browser.sees("#locks tbody tr", &["backup", "alice", "none"]);
     let mut second = node.hold("backup", &["--label", "bob", "--ttl", "2s"]);
     browser.sees("#locks tbody tr", &["backup", "alice", "1", "bob"]);
     browser.sees("#sessions", &["alice", "bob"]);
-    browser.sees("#events", &["alice got backup with fence", "bob waits for backup"]);
+    browser.sees("#events", &["alice acquired backup with fence", "bob waits for backup"]);
     let fence = node.get("/v1/locks/backup")["holders"][0]["fence"].to_string();
     browser.sees("#locks tbody tr", &[&fence]);
     // The hand-over.
     first.terminate();
     browser.sees_that("#locks tbody tr", "bob alone", |shown| shown.contains("bob") && !shown.contains("alice"));
-    browser.sees("#events", &["alice gave backup back", "bob got backup"]);
+    browser.sees("#events", &["alice released backup", "bob acquired backup"]);
     // The page of the lock, and the end of who holds it without a word.
     browser.click("#locks tbody a.name");
     browser.sees("#subject h1", &["backup"]);
     browser.sees("#holders", &["bob", "fence"]);
-    browser.sees("#history", &["alice got it", "bob waits for it", "alice gave it back", "bob got it"]);
+    browser.sees("#history", &["alice acquired it", "bob waits for it", "alice released it", "bob acquired it"]);
     second.kill();
-    browser.sees("#holders", &["Nobody"]);
+    browser.sees("#holders", &["No holder"]);
     browser.sees("#history", &["bob lost it", "its session expired"]);
     assert_eq!(browser.complaints(), [""; 0]);
 }
@@ -73,7 +73,7 @@ fn the_time_that_a_session_has_left_runs_out_before_ones_eyes() {
     node.post("/v1/sessions", r#"{"ttl": "1500ms", "label": "quick"}"#);
     browser.sees("#sessions", &["quick"]);
     browser.sees_that("#sessions", "only who is left", |shown| shown.contains("slow") && !shown.contains("quick"));
-    browser.sees("#events", &["quick was not renewed in time"]);
+    browser.sees("#events", &["quick's session expired"]);
 }
 
 #[test]
@@ -92,7 +92,7 @@ fn what_users_write_is_shown_as_text() {
     browser.click("#locks tbody a.name");
     browser.sees("#subject h1", &[name]);
     browser.sees("#holders", &[label]);
-    browser.sees("#history", &[label, "got it"]);
+    browser.sees("#history", &[label, "acquired it"]);
     let found = browser.find("return document.querySelectorAll('main script, main style, main img').length;", &[]);
     assert_eq!(found, Value::from(0));
     assert_eq!(browser.find("return window.caught ?? null;", &[]), Value::Null);
@@ -111,11 +111,11 @@ fn a_lost_connection_is_said_and_so_is_its_return() {
     node.post("/v1/locks/kept/acquire", r#"{"ttl": "10m", "label": "somebody"}"#);
     browser.sees("#locks", &["kept", "somebody"]);
     node.process.kill();
-    browser.sees("#banner", &["The connection was lost at", "What is shown is what was known then"]);
+    browser.sees("#banner", &["The connection was lost at", "The page shows the state of that time"]);
     browser.sees("#connection", &["connection lost"]);
     browser.sees("#locks", &["kept"]);
     let node = Served::start(directory.path(), &node.address, &[]);
-    browser.sees("#banner", &["The connection is back since"]);
+    browser.sees("#banner", &["The connection was restored at"]);
     browser.sees("#connection", &["live"]);
     node.post("/v1/locks/kept/force", r#"{"by": "carol"}"#);
     browser.sees("#events", &["kept was released by force, by carol"]);
@@ -145,10 +145,10 @@ fn force_is_confirmed_and_put_on_record() {
     browser.fill("#force-by", "dora");
     browser.press("\u{E007}");
     browser.sees("#holders", &["next"]);
-    browser.sees("#history", &["audit", "released by force, by dora, at the dashboard", "stuck lost it"]);
+    browser.sees("#history", &["audit", "released by force, by dora (dashboard)", "stuck lost it"]);
     let history = node.get("/v1/locks/deploy%2Fweb/history");
     let forced = history["events"].as_array().unwrap().iter().find(|event| event["event"] == "forced").unwrap();
-    assert_eq!(forced["by"], "dora, at the dashboard");
+    assert_eq!(forced["by"], "dora (dashboard)");
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -174,15 +174,15 @@ fn the_page_asks_for_a_token_and_obeys_it() {
     let (status, _) = request(&node.address, "POST", "/v1/locks/a/acquire", &bearer, r#"{"label": "holder"}"#);
     assert_eq!(status, 200);
     browser.open(&format!("{}#/lock/a", node.page()));
-    browser.sees("#token-dialog", &["Who are you?"]);
+    browser.sees("#token-dialog", &["Token required"]);
     browser.fill("#token", "quorate_wrong");
     browser.click("#token-form [type=submit]");
-    browser.sees("#token-why", &["this token is not known here"]);
+    browser.sees("#token-why", &["unknown token"]);
     browser.fill("#token", &reader);
     browser.click("#token-form [type=submit]");
     browser.sees("#holders", &["holder"]);
     browser.sees("#identity", &["looker (read)"]);
-    browser.sees("#subject .deed", &["The token of “looker” is not for this: it takes one for admin."]);
+    browser.sees("#subject .deed", &["The token of “looker” does not permit this: the role admin is needed."]);
     assert_eq!(browser.find("return document.querySelector('#force').disabled;", &[]), Value::Bool(true));
     assert_eq!(browser.find("return Object.keys(localStorage).length + document.cookie.length;", &[]), Value::from(0));
     // Whoever has the other token can do more, until it is taken away: then the server says so, in its words.
@@ -199,7 +199,7 @@ fn the_page_asks_for_a_token_and_obeys_it() {
         if whoami["role"] == "read" { Ok(()) } else { Err(whoami.to_string()) }
     });
     browser.click("#force-confirm");
-    browser.sees("#force-why", &["the token of \"oncall\" is not for this: it takes one for admin"]);
+    browser.sees("#force-why", &["the token of \"oncall\" does not permit this: it needs the role admin"]);
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -217,11 +217,11 @@ fn nodes_that_take_turns_are_seen_with_their_distance_and_their_death() {
     };
     let (first, mut second, _third) = (start(1), start(2), start(3));
     browser.open(&first.page());
-    browser.sees("#members", &["by turns: ricart-agrawala", "there and back in", "this node"]);
+    browser.sees("#members", &["peer engine: ricart-agrawala", "round trip", "this node"]);
     let _holder = first.hold("printer", &["--label", "alice"]);
-    browser.sees("#locks", &["printer", "alice", "Clients of this node only"]);
+    browser.sees("#locks", &["printer", "alice", "Only clients of this node are shown"]);
     second.process.kill();
-    browser.sees("#members", &["taken for dead"]);
+    browser.sees("#members", &["suspected"]);
     browser.sees("#locks", &["alice"]);
     assert_eq!(browser.complaints(), [""; 0]);
 }
@@ -255,7 +255,7 @@ fn many_locks_are_shown_in_pages_and_found_by_name_and_an_idle_page_asks_for_nex
     browser.reload();
     browser.sees("#locks", &["10 found", "shard-110"]);
     browser.click("#locks .filter");
-    browser.sees("#locks", &["No lock is held or waited for"]);
+    browser.sees("#locks", &["has waiting sessions"]);
     // While nothing happens, the status is looked at now and then, and nothing else.
     eventually("rest", || {
         let (lists, looks) = (requests(&node, "listLocks"), requests(&node, "status"));

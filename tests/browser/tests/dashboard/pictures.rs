@@ -108,7 +108,7 @@ fn pictures_for_people_and_nothing_is_wider_than_the_window() {
     let _held = populate(node);
     browser.dress(SIZES[0], SCHEMES[0]);
     browser.open(&node.page());
-    browser.sees("#members", &["leads", "up to date"]);
+    browser.sees("#members", &["leader", "up to date"]);
     browser.sees("#locks", &["deploy/web", "ci-runner-7", "bob"]);
     bustle(node, &browser);
     take(&browser, "dashboard");
@@ -123,7 +123,7 @@ fn pictures_for_people_and_nothing_is_wider_than_the_window() {
     // Another node shows the same, but for what only the leader knows.
     let other = &nodes[leader as usize % nodes.len()];
     browser.open(&other.page());
-    browser.sees("#members", &["leads", "is known to the leader", &format!("node {leader}")]);
+    browser.sees("#members", &["leader", "is shown by the leader", &format!("node {leader}")]);
     browser.sees("#sessions .left", &["s"]);
     browser.sees("#locks", &["deploy/web", "ci-runner-7"]);
     assert_eq!(browser.complaints(), [""; 0]);
