@@ -1,123 +1,124 @@
-//! What those say and are told who look: a part of a list, what has happened, who they are, how busy a node is.
+//! Requests and responses of the read-only side: parts of lists, history, the caller's identity, the load of a node.
 
 use serde::{Deserialize, Serialize};
 
 use super::is_false;
 
-/// Which part of a list is asked for.
+/// Selects a part of a list.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Listing {
-    /// Only what has this text in its name, or in the label or number of a session, in upper or lower case.
+    /// Only entries whose name, or whose session's label or id, contains this text; upper and lower case are equal.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = super::LONGEST_NAME)))]
     pub search: Option<String>,
-    /// Only what comes after this name, or after the session of this number.
+    /// Only entries after this name, or after the session with this id.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = super::LONGEST_NAME)))]
     pub after: Option<String>,
-    /// Only what comes before this name, or before the session of this number: the last of it.
+    /// Only entries before this name, or before the session with this id: the last `limit` of them.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = super::LONGEST_NAME)))]
     pub before: Option<String>,
-    /// So many at most.
+    /// Largest number of entries to return.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(range(min = 1, max = super::MOST_LISTED)))]
     pub limit: Option<u64>,
-    /// Only what somebody waits for; of sessions, those that wait.
+    /// Only locks and elections that a session waits for; of sessions, only those that wait.
     #[serde(skip_serializing_if = "is_false")]
     pub waiting: bool,
 }
 
-/// What has happened, as far as a node remembers: the last of it, since it was started.
+/// Recent events. A node keeps a limited number of them in memory, since it was started.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct History {
-    /// The latest first.
+    /// Events, the latest first.
     pub events: Vec<Happening>,
 }
 
-/// Something that has happened.
+/// An event.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Happening {
-    /// What: `granted`, `lost`, `session-opened`, …, as among the events.
+    /// Type of the event, as in `/v1/events`: `granted`, `lost`, `session-opened`, …
     pub event: String,
-    /// The number of the command that did it.
+    /// Index of the command that caused the event.
     pub index: u64,
-    /// When, in milliseconds since 1970, by the leader's calendar.
+    /// When it happened, in milliseconds since 1970, by the leader's clock.
     pub at_ms: u64,
-    /// Whether it happened to a `lock` or an `election`, if to one of them.
+    /// `lock` or `election`, if the event belongs to one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub kind: Option<String>,
-    /// The name of that.
+    /// Name of the lock or election.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// To which session.
+    /// Id of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// What people call that session, if it is still known.
+    /// Label of the session, if it is still known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub label: Option<String>,
-    /// The number of the grant.
+    /// Fence of the grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<u64>,
-    /// Since when it had waited for what it was granted, or had held what it has lost, in milliseconds since 1970.
+    /// When the session had joined the queue (of a grant), or when it had acquired what it lost; in milliseconds since
+    /// 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
-    /// Why something was lost or left.
+    /// Why the session lost the lock or left the queue.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<String>,
-    /// Who used force.
+    /// Name of the operator who released it by force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// For how long nobody gets it, in milliseconds.
+    /// Delay in milliseconds, during which nobody acquires the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// Whether a session ended because it was not renewed in time.
+    /// Whether the session ended because it was not renewed in time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub expired: Option<bool>,
 }
 
-/// Who asks, as the node knows it, and what that one may do.
+/// Identity and permissions of the caller.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Whoami {
-    /// Whose token it is; nobody's, if nobody is asked for one.
+    /// Name of the caller's token. Missing if the node does not ask for tokens.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// What the token is for; everything, if nobody is asked for one.
+    /// Role of the caller's token; `admin` if the node does not ask for tokens.
     pub role: RoleKind,
-    /// With which prefixes, if it is for locks.
+    /// Prefixes of the names that the token may lock, if its role is `lock`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub prefixes: Vec<String>,
 }
 
-/// What a token is for.
+/// Role of a token.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum RoleKind {
-    /// To look at everything.
+    /// May read everything.
     #[default]
     Read,
-    /// To hold locks, too.
+    /// May also acquire locks and lead elections whose names have one of the token's prefixes.
     Lock,
-    /// To do everything.
+    /// May do everything.
     Admin,
 }
 
-/// How busy a node is: what it has done since it was started. Two looks tell how fast.
+/// Load of a node: counters since it was started. Read them twice to get rates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Figures {
-    /// Requests that it has answered, whatever their protocol.
+    /// Requests answered, over all protocols.
     pub requests: u64,
-    /// How often it has waited for its disk.
+    /// Writes to disk that the node has waited for.
     pub writes: u64,
-    /// How long it has waited for its disk in all, in microseconds, if it measures that.
+    /// Total time that the node has waited for its disk, in microseconds, if it is measured.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub writes_us: Option<u64>,
 }

@@ -1,8 +1,7 @@
-//! What client and server say to each other: the bodies of HTTP requests and answers, as JSON.
+//! The bodies of HTTP requests and responses, as JSON. Client and server share these types.
 //!
-//! Everything that a person may write by hand has a default, and a span of time can be written as people do (`"10s"`,
-//! `"500ms"`) or as a number of milliseconds. A field that is not known is refused, so that a misspelt one is not
-//! silently ignored.
+//! Every field that people may write by hand has a default. Durations can be written as strings (`"10s"`, `"500ms"`) or
+//! as a number of milliseconds. Unknown fields are refused, so that a misspelt field is not silently ignored.
 
 mod looking;
 mod problem;
@@ -15,27 +14,27 @@ pub use looking::{Figures, Happening, History, Listing, RoleKind, Whoami};
 pub use problem::{Problem, ProblemKind};
 pub use span::Span;
 
-/// A session lasts so long unless its client says otherwise.
+/// TTL of a session if the client gives none.
 pub const DEFAULT_TTL: Span = Span::from_millis(10_000);
-/// The shortest and the longest time to live of a session.
+/// Shortest TTL of a session.
 pub const SHORTEST_TTL: Span = Span::from_millis(100);
-/// Thirty days.
+/// Longest TTL of a session: thirty days.
 pub const LONGEST_TTL: Span = Span::from_millis(30 * 24 * 3_600_000);
-/// The longest time for which nobody gets a lock after a loss: a day.
+/// Longest delay after the loss of a lock: one day.
 pub const LONGEST_DELAY: Span = Span::from_millis(24 * 3_600_000);
-/// Names are at most so long, in bytes.
+/// Longest name of a lock or an election, in bytes.
 pub const LONGEST_NAME: usize = 1024;
-/// Labels are at most so long, in bytes.
+/// Longest label, in bytes.
 pub const LONGEST_LABEL: usize = 256;
-/// Values are at most so long, in bytes.
+/// Longest value of a leader, in bytes.
 pub const LONGEST_VALUE: usize = 64 * 1024;
-/// Bodies are at most so long, in bytes.
+/// Longest body of a request, in bytes.
 pub const LONGEST_BODY: usize = 256 * 1024;
-/// There are at most so many permits of one lock.
+/// Largest number of permits of one lock.
 pub const MOST_PERMITS: u32 = 1_000_000;
-/// So many are listed at once, at most.
+/// Largest number of entries in one listing.
 pub const MOST_LISTED: u64 = 1000;
-/// Where a node listens unless it is told otherwise.
+/// Address on which a node listens by default.
 pub const DEFAULT_ADDRESS: &str = "127.0.0.1:7420";
 
 /// Opens a session.
@@ -43,113 +42,118 @@ pub const DEFAULT_ADDRESS: &str = "127.0.0.1:7420";
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct OpenSession {
-    /// How long it lasts without renewal.
+    /// Time to live: the session expires when it is not renewed for this long. Default: 10 seconds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
-    /// What people call it.
+    /// Label of the session, shown to operators. It need not be unique.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_LABEL)))]
     pub label: Option<String>,
 }
 
-/// A session.
+/// A session: the lease under which a client holds locks and leads elections.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Session {
-    /// Its number, in hexadecimal.
+    /// Id of the session, in hexadecimal.
     pub session: String,
-    /// How long it lasts without renewal, in milliseconds.
+    /// Time to live in milliseconds: the session expires when it is not renewed for this long.
     pub ttl_ms: u64,
-    /// What people call it.
+    /// Label of the session, shown to operators.
     pub label: String,
-    /// When it was opened, in milliseconds since 1970, by the leader's calendar.
+    /// When the session was opened, in milliseconds since 1970, by the leader's clock.
     pub since_ms: u64,
-    /// How long it has left, in milliseconds; not told if the leader cannot be asked.
+    /// Time until the session expires unless it is renewed, in milliseconds. Missing if the leader cannot be reached.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub left_ms: Option<u64>,
-    /// How many locks and elections it holds.
+    /// Number of locks and elections that the session holds.
     #[serde(default)]
     pub holds: u64,
-    /// How many it waits for.
+    /// Number of locks and elections that the session waits for.
     #[serde(default)]
     pub awaits: u64,
 }
 
-/// A session was renewed.
+/// Result of renewing a session.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Renewed {
-    /// The session.
+    /// Id of the session.
     pub session: String,
-    /// How long it lasts from when the renewal was sent, in milliseconds.
+    /// Time to live in milliseconds, counted from when the client sent the renewal.
     pub ttl_ms: u64,
 }
 
-/// With whom a lock is shared.
+/// Who may hold the lock at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum Mode {
-    /// With nobody.
+    /// Only one session.
     #[default]
     Exclusive,
-    /// With all others who share it.
+    /// All sessions that acquire it in shared mode.
     Shared,
-    /// With so many in all.
+    /// At most this many sessions that acquire it with the same number of permits.
     Permits(#[cfg_attr(feature = "schema", schemars(range(min = 1, max = MOST_PERMITS)))] u32),
 }
 
-/// Asks for a lock.
+/// Acquires a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct AcquireLock {
-    /// For which session. Without one, a session is opened for this lock alone, and closed with its release.
+    /// Session that acquires the lock. If missing, the service opens a session for this lock and closes it when the
+    /// lock is released.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// How long that session lasts without renewal.
+    /// Time to live of the session that is opened; not allowed together with `session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
-    /// What people call that session.
+    /// Label of the session that is opened; not allowed together with `session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_LABEL)))]
     pub label: Option<String>,
-    /// How long to wait: 0 not at all, nothing as long as it takes.
+    /// Longest time to wait in the queue; 0 does not wait. If missing, the request waits until the lock is granted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Span>,
-    /// With whom to share it.
+    /// Who may hold the lock at the same time.
     pub mode: Mode,
-    /// How long nobody gets it after its holder's session has expired.
+    /// If the holder's session expires, nobody else acquires the lock for this long. This gives a write that is under
+    /// way time to arrive before the next holder's writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
-    /// The request's number within the session: sent again, it does its work once.
+    /// Number of this request within the session. Requests with the same number take effect once, so a client can
+    /// safely send a request again.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<u64>,
 }
 
-/// A lock that was granted.
+/// A lock that was granted, or an election that was won.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Grant {
-    /// The lock's name, or the election's.
+    /// Name of the lock or election.
     pub name: String,
-    /// Who holds it.
+    /// Session that holds it.
     pub session: String,
-    /// The number of the grant: larger than that of every earlier one. Show it to whatever the lock protects.
+    /// Fence (fencing token) of the grant: larger than that of every earlier grant of the same name. Send it with every
+    /// write to the resource that the lock protects; the resource must refuse fences smaller than the largest it has
+    /// seen.
     pub fence: u64,
-    /// How long the session lasts without renewal, in milliseconds, if it was opened for this.
+    /// Time to live in milliseconds of the session that was opened for this grant, if one was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ttl_ms: Option<u64>,
 }
 
-/// Gives back a lock, steps down, or leaves the line.
+/// Releases a lock, resigns from an election, or leaves the queue.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct ReleaseLock {
-    /// Whose lock.
+    /// Session that holds the lock or waits for it.
     pub session: String,
-    /// The request's number within the session.
+    /// Number of this request within the session. Requests with the same number take effect once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub request: Option<u64>,
 }
@@ -159,260 +163,265 @@ pub struct ReleaseLock {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct ForceRelease {
-    /// Who does it, for the record.
+    /// Name of the operator, for the log.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_LABEL)))]
     pub by: Option<String>,
-    /// The newest grant that was seen. If somebody has got it since, nothing is taken away. Without it, it is taken
-    /// from whoever has it by then.
+    /// Newest grant that the operator has seen. If there is a newer grant, nothing is taken away. If missing, the lock
+    /// is taken away from whichever session holds it by then.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<u64>,
 }
 
-/// Asks for leadership.
+/// Campaigns in an election.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Campaign {
-    /// For which session. Without one, a session is opened for this alone.
+    /// Session that campaigns. If missing, the service opens a session for this election and closes it when the leader
+    /// resigns.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub session: Option<String>,
-    /// How long that session lasts without renewal.
+    /// Time to live of the session that is opened; not allowed together with `session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub ttl: Option<Span>,
-    /// What people call that session.
+    /// Label of the session that is opened; not allowed together with `session`.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_LABEL)))]
     pub label: Option<String>,
-    /// What the leader has to say.
+    /// Value that the candidate publishes once it leads, such as its address.
     #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_VALUE)))]
     pub value: String,
-    /// How long to wait: 0 not at all, nothing as long as it takes.
+    /// Longest time to wait in the queue; 0 does not wait. If missing, the request waits until the election is won.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Span>,
-    /// The request's number within the session.
+    /// Number of this request within the session. Requests with the same number take effect once.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub request: Option<u64>,
 }
 
-/// Changes what a leader has to say.
+/// Changes the value that a leader publishes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Proclaim {
-    /// The leader's session.
+    /// Session of the leader.
     pub session: String,
-    /// Its fence.
+    /// Fence of the leader's grant.
     pub fence: u64,
-    /// What it says now.
+    /// New value.
     #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_VALUE)))]
     pub value: String,
 }
 
-/// Somebody who holds a lock.
+/// A session that holds a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Holder {
-    /// Who.
+    /// Id of the session.
     pub session: String,
-    /// What people call it.
+    /// Label of the session.
     pub label: String,
-    /// The number of its grant.
+    /// Fence of the grant.
     pub fence: u64,
-    /// With whom it shares it.
+    /// Mode in which the lock is held.
     pub mode: Mode,
-    /// Since when, in milliseconds since 1970, by the leader's calendar.
+    /// When the lock was granted, in milliseconds since 1970, by the leader's clock.
     pub since_ms: u64,
-    /// For how long, in milliseconds.
+    /// How long the lock has been held, in milliseconds.
     pub held_ms: u64,
 }
 
-/// Somebody who waits.
+/// A session that waits for a lock.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Waiter {
-    /// Who.
+    /// Id of the session.
     pub session: String,
-    /// What people call it.
+    /// Label of the session.
     pub label: String,
-    /// With whom it would share it.
+    /// Mode in which the session requests the lock.
     pub mode: Mode,
-    /// Since when, in milliseconds since 1970, by the leader's calendar.
+    /// When the session joined the queue, in milliseconds since 1970, by the leader's clock.
     pub since_ms: u64,
-    /// For how long, in milliseconds.
+    /// How long the session has waited, in milliseconds.
     pub waited_ms: u64,
 }
 
-/// A lock, as it can be seen.
+/// State of a lock.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Lock {
-    /// Its name.
+    /// Name of the lock.
     pub name: String,
-    /// Who holds it: the first of them.
+    /// Sessions that hold the lock; if there are many, the first of them.
     pub holders: Vec<Holder>,
-    /// How many hold it in all.
+    /// Number of sessions that hold the lock.
     #[serde(default)]
     pub holding: u64,
-    /// Who waits, in order: the first of them.
+    /// Sessions that wait, in the order of the queue; if there are many, the first of them.
     pub waiters: Vec<Waiter>,
-    /// How many wait in all.
+    /// Number of sessions that wait.
     pub waiting: u64,
-    /// For how long nobody gets it after a loss, in milliseconds.
+    /// Present if the last holder's session expired and its delay still lasts: the length of the delay in milliseconds.
+    /// Until it ends, the lock is granted to nobody.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
-    /// Whether only what clients of this node hold and await is known: those of other nodes may have it (peer engine).
+    /// True with the peer engine: the node shows only the sessions of its own clients. Clients of other nodes may hold
+    /// the lock.
     #[serde(default, skip_serializing_if = "is_false")]
     pub here_only: bool,
 }
 
-/// All locks, or as many of them as fit.
+/// Locks that are held or awaited, or a part of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Locks {
-    /// In the order of their names.
+    /// Locks, sorted by name.
     pub locks: Vec<Lock>,
-    /// How many there are.
+    /// Number of all locks that match.
     pub total: u64,
-    /// Whether only what clients of this node hold and await is known: those of other nodes may have it (peer engine).
+    /// True with the peer engine: the node shows only the sessions of its own clients. Clients of other nodes may hold
+    /// these locks.
     #[serde(default, skip_serializing_if = "is_false")]
     pub here_only: bool,
 }
 
-/// An election, as it can be seen.
+/// State of an election.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Election {
-    /// Its name.
+    /// Name of the election.
     pub name: String,
-    /// Who leads; nobody, if nothing is here.
+    /// Current leader; null if there is none.
     pub leader: Option<Leader>,
-    /// How many candidates wait.
+    /// Number of candidates that wait.
     pub waiting: u64,
-    /// Whether only what clients of this node hold and await is known: those of other nodes may have it (peer engine).
+    /// True with the peer engine: the node shows only the sessions of its own clients. Clients of other nodes may lead.
     #[serde(default, skip_serializing_if = "is_false")]
     pub here_only: bool,
 }
 
-/// All elections, or as many of them as fit.
+/// Elections that have a leader or candidates, or a part of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Elections {
-    /// In the order of their names.
+    /// Elections, sorted by name.
     pub elections: Vec<Election>,
-    /// How many there are.
+    /// Number of all elections that match.
     pub total: u64,
-    /// Whether only what clients of this node hold and await is known: those of other nodes may have it (peer engine).
+    /// True with the peer engine: the node shows only the sessions of its own clients. Clients of other nodes may lead.
     #[serde(default, skip_serializing_if = "is_false")]
     pub here_only: bool,
 }
 
-/// Somebody who leads.
+/// The leader of an election.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Leader {
-    /// Who.
+    /// Session of the leader.
     pub session: String,
-    /// What people call it.
+    /// Label of the session.
     pub label: String,
-    /// The number of its grant.
+    /// Fence of the leader's grant.
     pub fence: u64,
-    /// What it says.
+    /// Value that the leader publishes.
     pub value: String,
-    /// Since when, in milliseconds since 1970, by the leader's calendar.
+    /// When the leader was elected, in milliseconds since 1970, by the clock of the node that led the cluster.
     pub since_ms: u64,
 }
 
-/// How a node is.
+/// Status of a node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Status {
-    /// Its number.
+    /// Id of the node.
     pub node: u64,
-    /// Its version.
+    /// Version of the program.
     pub version: String,
-    /// The number of the last election among the nodes.
+    /// Raft term; with the peer engine, the number of the last election among the nodes.
     pub term: u64,
-    /// The node that leads, if one is known.
+    /// Id of the node that leads the cluster, if this node knows one.
     pub leader: Option<u64>,
-    /// The number of the last command that this node has applied.
+    /// Index of the last command that this node has applied.
     pub applied: u64,
-    /// How many sessions there are.
+    /// Number of sessions.
     pub sessions: u64,
-    /// How many locks and elections somebody holds or awaits.
+    /// Number of locks and elections that are held or awaited.
     pub locks: u64,
-    /// The members.
+    /// Members of the cluster.
     pub members: Vec<Member>,
-    /// How the nodes agree.
+    /// How the nodes agree on the order of grants.
     #[serde(default)]
     pub engine: EngineKind,
-    /// How busy it is.
+    /// Load of the node.
     #[serde(default)]
     pub figures: Figures,
-    /// Why it takes no part, if it does not: what to do about it.
+    /// Why the node serves no requests, and what to do about it. Missing if it serves.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub trouble: Option<String>,
-    /// How the nodes take turns, with the peer engine.
+    /// State of mutual exclusion among the nodes; only with the peer engine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub turns: Option<Turns>,
 }
 
-/// How nodes agree.
+/// How nodes agree on the order of grants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum EngineKind {
-    /// A leader orders everything, and a majority has it on disk.
+    /// A Raft leader orders all commands, and a majority of the nodes writes each command to disk.
     #[default]
     Replicated,
-    /// They take turns by an algorithm, each for its own clients.
+    /// The nodes run a mutual exclusion algorithm among themselves. The node that holds the lock grants it to one of
+    /// its own clients.
     Peer,
 }
 
-/// How nodes take turns.
+/// State of mutual exclusion among the nodes (peer engine).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Turns {
-    /// The algorithm, with its options.
+    /// Mutual exclusion algorithm, with its options.
     pub algorithm: String,
-    /// How they elect a leader.
+    /// Election algorithm.
     pub election: String,
-    /// All that they have agreed on, in words; nothing if this node has stopped to take part.
+    /// Settings that all members must share, as text. Missing if this node has left its group.
     pub terms: Option<String>,
-    /// In which of its lives this node is.
+    /// Incarnation of this node: how often it was started.
     pub incarnation: u64,
-    /// Names of which the node has heard.
+    /// Number of lock and election names that this node knows.
     pub resources: u64,
     /// The other members.
     pub peers: Vec<Peer>,
 }
 
-/// Another member, as a node knows it.
+/// Another member, as seen by this node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Peer {
-    /// Its number.
+    /// Id of the member.
     pub node: u64,
-    /// Where it speaks with other members.
+    /// Address for connections between members.
     pub address: String,
-    /// Whether there is a connection to it.
+    /// Whether this node has a connection to the member.
     pub connected: bool,
-    /// Whether it is taken for dead.
+    /// Whether this node suspects that the member has crashed.
     pub suspected: bool,
-    /// How long it took there and back, in microseconds, when it was measured last.
+    /// Last measured round-trip time to the member, in microseconds.
     pub round_trip_us: Option<u64>,
-    /// Why there is no connection to it, if the last attempt to open one has failed.
+    /// Why the last attempt to connect failed. Missing if it succeeded.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub failure: Option<String>,
 }
 
-/// What a node has become.
+/// Digest of a node's replicated state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Digest {
-    /// The number of the last command that it has applied.
+    /// Index of the last command that the node has applied.
     pub applied: u64,
-    /// The same on all nodes that have applied as many: 16 hexadecimal digits.
+    /// Digest of the replicated state, as 16 hexadecimal digits; equal on all nodes that have applied the same index.
     pub digest: String,
 }
 
@@ -420,16 +429,17 @@ pub struct Digest {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Member {
-    /// Its number.
+    /// Id of the node.
     pub node: u64,
-    /// Where it listens.
+    /// Address at which clients and other members reach the node.
     pub address: String,
-    /// Whether it votes, or still learns.
+    /// Whether the member votes. A member that does not is a learner, which is still catching up.
     pub votes: bool,
-    /// How many entries of the log it lacks, as the leader knows: only the leader tells, of all others.
+    /// Number of log entries that the member lacks. Only the leader reports it, for the other members.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub lag: Option<u64>,
-    /// For how many milliseconds it has not answered, if that is longer than a living one takes: only the leader tells.
+    /// Milliseconds since the member last answered, if that is longer than the election timeout. Only the leader
+    /// reports it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub silent_ms: Option<u64>,
 }
@@ -439,9 +449,9 @@ pub struct Member {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AddMember {
-    /// Its number.
+    /// Id of the new node.
     pub node: u64,
-    /// Where it listens.
+    /// Address at which clients and other members reach the new node.
     pub address: String,
 }
 

@@ -1,4 +1,4 @@
-//! What went wrong, as a client gets it: `application/problem+json`, and what to do about it.
+//! Errors of the HTTP API, as `application/problem+json`.
 
 use std::fmt;
 
@@ -6,57 +6,57 @@ use serde::{Deserialize, Serialize};
 
 use super::Holder;
 
-/// What kind of problem it is. Programs decide by it; people read the detail.
+/// Type of a problem. Programs decide by it; the detail is for people.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ProblemKind {
-    /// The request makes no sense; the field says where.
+    /// The request is malformed; `field` names the wrong field.
     BadRequest,
-    /// There is no such address, or not with this method.
+    /// The path does not exist, or does not support this method.
     NoSuchAddress,
     /// The body is too long.
     TooLong,
-    /// There is no such session: it was closed, or it expired.
+    /// The session does not exist: it was closed, or it expired.
     NoSession,
-    /// A session with this number exists.
+    /// A session with this id exists already.
     SessionExists,
-    /// Somebody else holds it, and the request was not to wait.
+    /// Another session holds it, and the request was not to wait.
     Held,
-    /// It was not granted in time. The place in line was given up.
+    /// It was not granted in time. The request has left the queue.
     WaitedInVain,
-    /// The wait was ended from elsewhere.
+    /// The wait was ended by something else: the session expired or was closed, or the request was withdrawn.
     WaitEnded,
-    /// This session does not hold it.
+    /// The session does not hold it.
     NotHeld,
-    /// It was asked for in another mode, or with another number of permits.
+    /// The session has requested it in another mode, or with another number of permits.
     OtherMode,
-    /// The request was done before, and nothing is left of it.
+    /// The request was processed before, and its grant has been released or lost since.
     Over,
-    /// A limit is reached.
+    /// A limit was reached.
     TooMany,
-    /// Who asks is not known.
+    /// The request has no valid token.
     Unauthenticated,
-    /// Who asks may not do this.
+    /// The token does not permit this.
     Forbidden,
-    /// No node leads; nothing was done.
+    /// No node leads the cluster; nothing was changed.
     NoLeader,
-    /// It is not known whether it was done.
+    /// The outcome is unknown: the change may have been made or not.
     Unknown,
-    /// There is too much to do; nothing was done.
+    /// The service is overloaded; nothing was changed.
     Overloaded,
-    /// The node stops.
+    /// The node is shutting down.
     Stopping,
-    /// It cannot be done as things are; the detail says why.
+    /// It conflicts with the present state; the detail says why.
     Conflict,
-    /// The engine of this node cannot promise this; the detail says what to do.
+    /// The node's engine does not support this; the detail names an alternative.
     NotWithThisEngine,
-    /// The node does not trust a majority of its group, and lets nobody in; nothing was done.
+    /// The node cannot reach a majority of its group, and grants nothing; nothing was changed.
     NoMajority,
 }
 
 impl ProblemKind {
-    /// All kinds, in their order.
+    /// All types, in the order of their declaration.
     pub const ALL: [ProblemKind; 21] = [
         ProblemKind::BadRequest,
         ProblemKind::NoSuchAddress,
@@ -81,12 +81,12 @@ impl ProblemKind {
         ProblemKind::NoMajority,
     ];
 
-    /// Its name, as programs know it.
+    /// Name of the type, in kebab-case.
     pub fn name(self) -> String {
         serde_json::to_value(self).ok().and_then(|name| name.as_str().map(String::from)).unwrap_or_default()
     }
 
-    /// The status of the HTTP answer.
+    /// HTTP status of the response.
     pub fn status(self) -> u16 {
         match self {
             ProblemKind::BadRequest => 400,
@@ -109,63 +109,63 @@ impl ProblemKind {
         }
     }
 
-    /// A few words.
+    /// Short description.
     pub fn title(self) -> &'static str {
         match self {
-            ProblemKind::BadRequest => "the request makes no sense",
-            ProblemKind::NoSuchAddress => "there is nothing at this address",
-            ProblemKind::TooLong => "the body is too long",
+            ProblemKind::BadRequest => "malformed request",
+            ProblemKind::NoSuchAddress => "no such path or method",
+            ProblemKind::TooLong => "body too long",
             ProblemKind::NoSession => "no such session",
-            ProblemKind::SessionExists => "the session exists",
-            ProblemKind::Held => "held by somebody else",
-            ProblemKind::WaitedInVain => "waited in vain",
-            ProblemKind::WaitEnded => "the wait was ended",
-            ProblemKind::NotHeld => "not held",
-            ProblemKind::OtherMode => "asked for in another mode",
-            ProblemKind::Over => "done before, and over",
-            ProblemKind::TooMany => "a limit is reached",
-            ProblemKind::Unauthenticated => "who are you?",
-            ProblemKind::Forbidden => "not allowed",
-            ProblemKind::NoLeader => "no node leads",
-            ProblemKind::Unknown => "not known whether it was done",
-            ProblemKind::Overloaded => "too much to do",
-            ProblemKind::Stopping => "the node stops",
-            ProblemKind::Conflict => "not as things are",
-            ProblemKind::NotWithThisEngine => "not with this engine",
+            ProblemKind::SessionExists => "session id in use",
+            ProblemKind::Held => "held by another session",
+            ProblemKind::WaitedInVain => "not granted in time",
+            ProblemKind::WaitEnded => "wait ended",
+            ProblemKind::NotHeld => "not the holder",
+            ProblemKind::OtherMode => "requested in another mode",
+            ProblemKind::Over => "request number already used",
+            ProblemKind::TooMany => "limit reached",
+            ProblemKind::Unauthenticated => "token missing or unknown",
+            ProblemKind::Forbidden => "permission denied",
+            ProblemKind::NoLeader => "no leader",
+            ProblemKind::Unknown => "outcome unknown",
+            ProblemKind::Overloaded => "overloaded",
+            ProblemKind::Stopping => "node is shutting down",
+            ProblemKind::Conflict => "conflict",
+            ProblemKind::NotWithThisEngine => "not supported by this engine",
             ProblemKind::NoMajority => "no majority",
         }
     }
 }
 
-/// What went wrong.
+/// An error of the HTTP API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Problem {
-    /// What kind of problem it is.
+    /// Type of the problem.
     #[serde(rename = "type")]
     pub kind: ProblemKind,
-    /// The same in a few words.
+    /// Short description of the type.
     pub title: String,
-    /// The status of the HTTP answer.
+    /// HTTP status of the response.
     pub status: u16,
-    /// What happened, whether anything has changed, and what to do.
+    /// What happened, whether anything was changed, and what to do.
     pub detail: String,
-    /// The field of the request that is wrong.
+    /// Field of the request that is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub field: Option<String>,
-    /// Who holds the lock that could not be had.
+    /// Sessions that hold the lock that was requested.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub holders: Vec<Holder>,
 }
 
 impl Problem {
-    /// A problem of this kind.
+    /// Creates a problem of this type, with its title and status.
     pub fn new(kind: ProblemKind, detail: impl Into<String>) -> Problem {
         let title = kind.title().to_string();
         Problem { kind, title, status: kind.status(), detail: detail.into(), field: None, holders: Vec::new() }
     }
 
-    /// A request whose field is wrong.
+    /// Creates a problem for a request whose `field` is wrong.
     pub fn of_field(field: &str, detail: impl Into<String>) -> Problem {
         Problem { field: Some(field.into()), ..Problem::new(ProblemKind::BadRequest, detail) }
     }

@@ -43,7 +43,7 @@ impl fmt::Display for Span {
 
 /// What is no span of time.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is not a span of time: write 500ms, 10s, 5m, 2h or 1d")]
+#[error("{0:?} is not a duration: write a number with a unit, such as 500ms, 10s, 5m, 2h or 1d")]
 pub struct NotASpan(String);
 
 impl FromStr for Span {
@@ -90,7 +90,7 @@ impl<'de> Deserialize<'de> for Span {
             type Value = Span;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a span of time (\"10s\", \"500ms\", …) or a number of milliseconds")
+                f.write_str("a duration (\"10s\", \"500ms\", …) or a number of milliseconds")
             }
 
             fn visit_u64<E: de::Error>(self, millis: u64) -> Result<Span, E> {
@@ -113,7 +113,7 @@ impl schemars::JsonSchema for Span {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({
-            "description": "A span of time: as people write it, in d, h, m, s and ms, or a number of milliseconds.",
+            "description": "A duration: text with the units d, h, m, s and ms, or a number of milliseconds.",
             "oneOf": [
                 { "type": "integer", "minimum": 0 },
                 { "type": "string", "examples": ["10s", "1m 30s", "250ms"] },

@@ -1,29 +1,31 @@
-//! What is said on a stream: after an HTTP upgrade of `GET /v1/stream`, frames in both directions, each four bytes of
-//! length (big endian) and then [postcard](https://postcard.jamesmunns.com) of an [`Ask`] or an [`Answer`].
+//! The binary protocol of client libraries: after an HTTP upgrade of `GET /v1/stream`, both sides send frames. A frame
+//! is a length of four bytes (big endian) and the [postcard](https://postcard.jamesmunns.com) encoding of an [`Ask`] or
+//! an [`Answer`].
 //!
-//! Asks are numbered by the client and answered in any order: one that waits for a lock holds up no other. A stream
-//! that breaks takes nothing with it: sessions, locks and places in line stay as they are until they expire, and an
-//! acquire or release that is asked again on another stream, with the same request number, does its work once.
+//! The client numbers its requests, and the server answers them in any order, so a request that waits for a lock delays
+//! no other. If the connection breaks, sessions, locks and places in queues stay as they are until the session expires.
+//! A client can send an acquire or a release again on another connection: with the same request number it takes effect
+//! once.
 
 use serde::{Deserialize, Serialize};
 
 use super::{Mode, ProblemKind};
 
-/// What both sides must name in the `Upgrade` header.
+/// Protocol name that both sides send in the `Upgrade` header.
 pub const PROTOCOL: &str = "quorate-stream-1";
-/// Frames are at most so long, in bytes.
+/// Longest frame, in bytes.
 pub const LONGEST_FRAME: usize = 256 * 1024;
-/// So many asks of one stream are worked on at once; further ones are read when there are fewer.
+/// Requests of one stream that are processed at once; the server reads further ones when there are fewer.
 pub const MOST_PENDING: usize = 1024;
-/// So many more may wait for something to happen; further ones are refused.
+/// Further requests of one stream that may wait for an event, such as a grant; the server refuses more.
 pub const MOST_STANDING: usize = 10_000;
 
-/// Something asked.
+/// A numbered request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Ask {
-    /// Its number, chosen by who asks.
+    /// Number of the request, chosen by the client.
     pub number: u64,
-    /// What.
+    /// The request.
     pub request: Request,
 }
 
@@ -36,87 +38,87 @@ pub struct Subject {
     pub name: String,
 }
 
-/// What can be asked. Sessions are numbers here, not text.
+/// A request. Session ids are numbers here, not text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Request {
-    /// Open a session.
+    /// Opens a session.
     Open {
-        /// How long it lasts without renewal.
+        /// Time to live in milliseconds.
         ttl_ms: u64,
-        /// What people call it.
+        /// Label, shown to operators.
         label: String,
     },
-    /// Give a session its full time again.
+    /// Renews a session.
     Renew {
-        /// Which.
+        /// Id of the session.
         session: u64,
     },
-    /// Close a session.
+    /// Closes a session.
     Close {
-        /// Which.
+        /// Id of the session.
         session: u64,
     },
-    /// Ask for a lock or for leadership.
+    /// Acquires a lock, or campaigns in an election.
     Acquire {
-        /// For whom.
+        /// Id of the session.
         session: u64,
-        /// The request's number within the session, or 0.
+        /// Number of the request within the session, or 0.
         request: u64,
-        /// What.
+        /// The lock or election.
         subject: Subject,
-        /// With whom to share it.
+        /// Who may hold it at the same time.
         mode: Mode,
-        /// How long to wait: 0 not at all, nothing as long as it takes.
+        /// Longest time to wait in the queue; 0 does not wait, none waits until it is granted.
         wait_ms: Option<u64>,
-        /// How long nobody gets it after its holder's session has expired.
+        /// If the holder's session expires, nobody else acquires the lock for this long.
         delay_ms: u64,
-        /// What a leader has to say.
+        /// Value that the leader publishes.
         value: Vec<u8>,
     },
-    /// Leave the line.
+    /// Leaves the queue.
     Withdraw {
-        /// Who.
+        /// Id of the session.
         session: u64,
-        /// The last request that asked for it, or 0: what was asked for since is not given up.
+        /// Number of the last request that joined the queue, or 0. Later requests are not withdrawn.
         request: u64,
-        /// What.
+        /// The lock or election.
         subject: Subject,
     },
-    /// Give back a lock, or step down.
+    /// Releases a lock, or resigns.
     Release {
-        /// Who.
+        /// Id of the session.
         session: u64,
-        /// The request's number within the session, or 0.
+        /// Number of the request within the session, or 0.
         request: u64,
-        /// What.
+        /// The lock or election.
         subject: Subject,
-        /// Which grant.
+        /// Fence of the grant to release.
         fence: u64,
     },
-    /// Say something else as a leader.
+    /// Changes the value that the leader publishes.
     Proclaim {
-        /// Who.
+        /// Id of the leader's session.
         session: u64,
-        /// In which election.
+        /// Name of the election.
         name: String,
-        /// By which grant.
+        /// Fence of the leader's grant.
         fence: u64,
-        /// What.
+        /// New value.
         value: Vec<u8>,
     },
-    /// Say when a grant is over, whatever the reason.
+    /// Waits until a grant is lost or released, for whatever reason.
     UntilLost {
-        /// Whose.
+        /// Id of the session.
         session: u64,
-        /// Of what.
+        /// The lock or election.
         subject: Subject,
-        /// Which.
+        /// Fence of the grant.
         fence: u64,
     },
 }
 
 impl Request {
-    /// Whether it is answered only when something happens, be it never. Such an ask must not hold up others.
+    /// Returns whether the answer waits for an event, which may never happen. Such a request must not delay others.
     pub fn is_standing(&self) -> bool {
         match self {
             Request::Acquire { wait_ms, .. } => *wait_ms != Some(0),
@@ -126,46 +128,46 @@ impl Request {
     }
 }
 
-/// An answer.
+/// The answer to a request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Answer {
-    /// The number of what was asked.
+    /// Number of the request.
     pub number: u64,
-    /// What came of it.
+    /// Result of the request.
     pub outcome: Result<Reply, Trouble>,
 }
 
-/// What came of something asked.
+/// The result of a successful request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Reply {
-    /// It is done.
+    /// Done.
     Done,
-    /// A session is open.
+    /// A session was opened.
     Opened {
-        /// Which.
+        /// Id of the session.
         session: u64,
     },
-    /// A session has its full time again.
+    /// A session was renewed.
     Renewed {
-        /// How long that is.
+        /// Its time to live in milliseconds.
         ttl_ms: u64,
     },
-    /// It is granted.
+    /// The lock or election was granted.
     Granted {
-        /// With which number.
+        /// Fence of the grant.
         fence: u64,
     },
-    /// A grant is over.
+    /// A grant was lost or released.
     Lost {
-        /// Why.
+        /// The reason.
         why: String,
     },
 }
 
-/// Why nothing came of it.
+/// The error of a failed request.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Trouble {
-    /// What kind of problem it is.
+    /// Type of the problem.
     pub kind: ProblemKind,
     /// What happened, and what to do.
     pub detail: String,

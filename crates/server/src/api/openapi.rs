@@ -60,9 +60,11 @@ pub(super) fn document<E>(table: &[Route<E>]) -> String {
         "info": {
             "title": "Quorate",
             "version": env!("CARGO_PKG_VERSION"),
-            "summary": "Locks and leader election: durable, replicated, and fenced.",
-            "description": "Every grant carries a fence, a number that grows from holder to holder: show it to \
-                whatever the lock protects. Errors are application/problem+json, and say what to do.",
+            "summary": "A lock service: locks and leader elections, replicated, durable and fenced.",
+            "description": "Every grant has a fence (fencing token), a number that grows with every grant of the same \
+                 name. Send it with every write to the resource that the lock protects; the resource must refuse \
+                 smaller fences than it has seen. Errors are application/problem+json; their detail says what happened \
+                 and what to do.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "paths": paths,
@@ -81,10 +83,10 @@ pub(super) fn document<E>(table: &[Route<E>]) -> String {
 
 fn operation<E>(route: &Route<E>, generators: &mut Generators) -> Value {
     let (status, answer) = match route.answers {
-        Answers::Done => (204, json!({ "description": "It is done." })),
+        Answers::Done => (204, json!({ "description": "Success." })),
         Answers::Json(status, schema) => {
             let schema = schema(&mut generators.written);
-            (status, json!({ "description": "It is done.", "content": { "application/json": { "schema": schema } } }))
+            (status, json!({ "description": "Success.", "content": { "application/json": { "schema": schema } } }))
         }
         Answers::Other(status, media, what) => {
             (status, json!({ "description": what, "content": { media: { "schema": { "type": "string" } } } }))
@@ -112,10 +114,10 @@ fn parameter(path: &str) -> Option<Value> {
     let (name, _) = path.split_once('{')?.1.split_once('}')?;
     let (description, schema) = match name {
         "session" => {
-            ("The session's number, in hexadecimal.", json!({ "type": "string", "pattern": "^[0-9a-fA-F]{1,16}$" }))
+            ("Id of the session, in hexadecimal.", json!({ "type": "string", "pattern": "^[0-9a-fA-F]{1,16}$" }))
         }
-        "node" => ("The member's number.", json!({ "type": "integer", "minimum": 1 })),
-        _ => ("The name, percent-encoded.", json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_NAME })),
+        "node" => ("Id of the member.", json!({ "type": "integer", "minimum": 1 })),
+        _ => ("Name, percent-encoded.", json!({ "type": "string", "minLength": 1, "maxLength": LONGEST_NAME })),
     };
     Some(json!({ "name": name, "in": "path", "required": true, "description": description, "schema": schema }))
 }
@@ -135,6 +137,6 @@ fn questions(schema: &Schema) -> Vec<Value> {
 fn problems() -> String {
     let row = |kind: ProblemKind| format!("| `{}` | {} | {} |\n", kind.name(), kind.status(), kind.title());
     let rows: String = ProblemKind::ALL.into_iter().map(row).collect();
-    let head = "What went wrong, whether anything has changed, and what to do.";
+    let head = "The error: what happened, whether anything was changed, and what to do.";
     format!("{head}\n\n| type | status | title |\n|---|---|---|\n{rows}")
 }

@@ -92,87 +92,95 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
     let (get, post, delete) = (Method::GET, Method::POST, Method::DELETE);
     let events = "text/event-stream";
     vec![
-        Route::new(get.clone(), "/v1/sessions", "listSessions", "The sessions, or a part of them.", sessions::list::<E>)
+        Route::new(get.clone(), "/v1/sessions", "listSessions", "List sessions", sessions::list::<E>)
             .takes::<Listing>().answers::<Vec<Session>>(200),
-        Route::new(post.clone(), "/v1/sessions", "openSession", "Opens a session.", sessions::open::<E>)
+        Route::new(post.clone(), "/v1/sessions", "openSession", "Open a session", sessions::open::<E>)
             .asks::<OpenSession>(r#"{"ttl": "30s", "label": "deploy@web1"}"#).answers::<Session>(201),
-        Route::new(get.clone(), "/v1/sessions/{session}", "showSession", "A session.", sessions::show::<E>)
+        Route::new(get.clone(), "/v1/sessions/{session}", "showSession", "Show a session", sessions::show::<E>)
             .answers::<Session>(200),
         Route::new(delete.clone(), "/v1/sessions/{session}", "closeSession",
-            "Closes a session: what it holds is released, and it waits no more.", sessions::close::<E>),
+            "Close a session: its locks are released, and it leaves all queues", sessions::close::<E>),
         Route::new(post.clone(), "/v1/sessions/{session}/renew", "renewSession",
-            "Gives a session its full time again.", sessions::renew::<E>).answers::<Renewed>(200),
-        Route::new(get.clone(), "/v1/locks", "listLocks", "The locks, or a part of them.", locks::list::<E>)
+            "Renew a session", sessions::renew::<E>).answers::<Renewed>(200),
+        Route::new(get.clone(), "/v1/locks", "listLocks", "List locks", locks::list::<E>)
             .takes::<Listing>().answers::<Locks>(200),
-        Route::new(get.clone(), "/v1/locks/{name}", "showLock", "Who holds a lock, and who waits.", locks::show::<E>)
+        Route::new(get.clone(), "/v1/locks/{name}", "showLock", "Show a lock: its holders and queue", locks::show::<E>)
             .answers::<Lock>(200),
         Route::new(get.clone(), "/v1/locks/{name}/history", "lockHistory",
-            "What has happened to a lock, as far as this node remembers.", history::of_lock::<E>)
+            "Show recent events of a lock, as far back as this node keeps them", history::of_lock::<E>)
             .answers::<History>(200),
         Route::new(post.clone(), "/v1/locks/{name}/acquire", "acquireLock",
-            "Asks for a lock, and waits for it. Without a session one is opened, which ends with the lock.",
+            "Acquire a lock, waiting in its queue; without a session, one is opened that ends with the lock",
             locks::acquire::<E>)
             .asks::<AcquireLock>(r#"{"ttl": "30s", "wait": "10s", "label": "deploy@web1"}"#).answers::<Grant>(200),
-        Route::new(post.clone(), "/v1/locks/{name}/release", "releaseLock", "Gives back a lock.", locks::release::<E>)
+        Route::new(post.clone(), "/v1/locks/{name}/release", "releaseLock", "Release a lock", locks::release::<E>)
             .asks::<ReleaseLock>(r#"{"session": "75878f2a", "request": 2}"#),
-        Route::new(post.clone(), "/v1/locks/{name}/withdraw", "withdraw", "Leaves the line.", locks::withdraw::<E>)
+        Route::new(post.clone(), "/v1/locks/{name}/withdraw", "withdraw", "Leave the queue of a lock",
+            locks::withdraw::<E>)
             .asks::<ReleaseLock>(r#"{"session": "75878f2a"}"#),
         Route::new(post.clone(), "/v1/locks/{name}/force", "forceRelease",
-            "Takes a lock away from all who hold it, for operators.", locks::force::<E>)
+            "Release a lock by force, for operators: it is taken away from all its holders", locks::force::<E>)
             .asks::<ForceRelease>(r#"{"by": "alice"}"#),
-        Route::new(get.clone(), "/v1/elections", "listElections", "The elections, or a part of them.",
+        Route::new(get.clone(), "/v1/elections", "listElections", "List elections",
             elections::list::<E>).takes::<Listing>().answers::<Elections>(200),
-        Route::new(get.clone(), "/v1/elections/{name}", "showElection", "Who leads.", elections::show::<E>)
+        Route::new(get.clone(), "/v1/elections/{name}", "showElection", "Show an election: its leader and the number \
+             of candidates", elections::show::<E>)
             .answers::<Election>(200),
         Route::new(get.clone(), "/v1/elections/{name}/history", "electionHistory",
-            "What has happened to an election, as far as this node remembers.", history::of_election::<E>)
+            "Show recent events of an election, as far back as this node keeps them", history::of_election::<E>)
             .answers::<History>(200),
         Route::new(post.clone(), "/v1/elections/{name}/campaign", "campaign",
-            "Asks for leadership, and waits for it.", elections::campaign::<E>)
+            "Campaign in an election, waiting until it is won", elections::campaign::<E>)
             .asks::<Campaign>(r#"{"value": "10.0.0.1:5432", "ttl": "30s", "wait": "10s"}"#).answers::<Grant>(200),
         Route::new(post.clone(), "/v1/elections/{name}/proclaim", "proclaim",
-            "Changes what a leader has to say.", elections::proclaim::<E>)
+            "Change the value that the leader publishes", elections::proclaim::<E>)
             .asks::<Proclaim>(r#"{"session": "75878f2a", "fence": 42, "value": "10.0.0.2:5432"}"#),
-        Route::new(post.clone(), "/v1/elections/{name}/resign", "resign", "Steps down.", elections::resign::<E>)
+        Route::new(post.clone(), "/v1/elections/{name}/resign", "resign", "Resign as leader", elections::resign::<E>)
             .asks::<ReleaseLock>(r#"{"session": "75878f2a"}"#),
         Route::new(post.clone(), "/v1/elections/{name}/force", "forceResignation",
-            "Takes the lead away from whoever has it, for operators.", elections::force::<E>)
+            "Depose the leader by force, for operators", elections::force::<E>)
             .asks::<ForceRelease>(r#"{"by": "alice"}"#),
         Route::new(get.clone(), "/v1/elections/{name}/observe", "observe",
-            "The leader, now and whenever it changes.", events::observe::<E>)
-            .tells(200, events, "Events `leader`, each with a `leader` like that of an election, or null."),
-        Route::new(get.clone(), "/v1/events", "watch", "Everything that happens, from now on.", events::all::<E>)
-            .tells(200, events, "Events by their names; `missed` means that the client was too slow, and must look."),
+            "Follow an election: the leader now and after every change", events::observe::<E>)
+            .tells(200, events, "Server-sent events named `leader`; each has the `leader` of the election, or null."),
+        Route::new(get.clone(), "/v1/events", "watch", "Follow all events from now on", events::all::<E>)
+            .tells(200, events, "Server-sent events, named by their type. `missed` means that the client read too \
+                 slowly and events were dropped: it must read the state again."),
         Route::new(get.clone(), "/v1/history", "history",
-            "What has happened last, as far as this node remembers.", history::all::<E>).answers::<History>(200),
+            "Show recent events, as far back as this node keeps them", history::all::<E>).answers::<History>(200),
         Route::new(get.clone(), "/v1/stream", "stream",
-            "Turns the connection into a stream, for client libraries: ask with `Upgrade: quorate-stream-1`.",
-            stream::open::<E>).tells(101, "application/octet-stream", "Frames, as quorate-client's contract says."),
-        Route::new(get.clone(), "/v1/status", "status", "How this node is.", status::status::<E>)
+            "Upgrade the connection to the binary protocol of client libraries (`Upgrade: quorate-stream-1`)",
+            stream::open::<E>).tells(101, "application/octet-stream", "Frames, as described in the documentation of \
+                 quorate_client::contract::stream."),
+        Route::new(get.clone(), "/v1/status", "status", "Show the status of this node", status::status::<E>)
             .answers::<Status>(200),
-        Route::new(get.clone(), "/v1/whoami", "whoami", "Who asks, and what that one may do.", status::whoami::<E>)
+        Route::new(get.clone(), "/v1/whoami", "whoami", "Show the identity and the permissions of the caller",
+            status::whoami::<E>)
             .answers::<Whoami>(200),
         Route::new(get.clone(), "/v1/digest", "digest",
-            "What this node has become, in one number.", status::digest::<E>).answers::<Digest>(200),
-        Route::new(get.clone(), "/v1/members", "listMembers", "The members.", status::members::<E>)
+            "Show a digest of this node's replicated state, equal on replicas that applied the same index",
+            status::digest::<E>).answers::<Digest>(200),
+        Route::new(get.clone(), "/v1/members", "listMembers", "List the members of the cluster", status::members::<E>)
             .answers::<Vec<Member>>(200),
         Route::new(post, "/v1/members", "addMember",
-            "Adds a member, which waits for it (`quorate serve --join`).", status::add_member::<E>)
+            "Add a member; it must already run and wait to be added (`quorate serve --join`)", status::add_member::<E>)
             .asks::<AddMember>(r#"{"node": 4, "address": "10.0.0.4:7420"}"#),
-        Route::new(delete, "/v1/members/{node}", "removeMember", "Removes a member.", status::remove_member::<E>),
+        Route::new(delete, "/v1/members/{node}", "removeMember", "Remove a member", status::remove_member::<E>),
         Route::new(get.clone(), "/v1/backup", "backup",
-            "Everything that was decided before, for `quorate restore`.", backup::backup::<E>)
-            .tells(200, "application/octet-stream", "A sealed file, with a checksum."),
-        Route::new(get.clone(), "/v1/openapi.json", "openapi", "This document.", openapi::show::<E>)
-            .tells(200, "application/json", "OpenAPI 3.1."),
-        Route::new(get.clone(), "/metrics", "metrics", "Figures, for Prometheus.", status::metrics::<E>)
-            .tells(200, "text/plain", "The text format of Prometheus, 0.0.4."),
-        Route::new(get.clone(), "/healthz", "alive", "Whether the process lives.", status::alive)
-            .tells(200, "text/plain", "The word ok."),
+            "Download a backup of everything that was committed before the request, for `quorate restore`",
+            backup::backup::<E>)
+            .tells(200, "application/octet-stream", "A binary file with a checksum."),
+        Route::new(get.clone(), "/v1/openapi.json", "openapi", "Show this document", openapi::show::<E>)
+            .tells(200, "application/json", "An OpenAPI 3.1 document."),
+        Route::new(get.clone(), "/metrics", "metrics", "Show metrics for Prometheus", status::metrics::<E>)
+            .tells(200, "text/plain", "Metrics in the text format of Prometheus, version 0.0.4."),
+        Route::new(get.clone(), "/healthz", "alive", "Check whether the process runs", status::alive)
+            .tells(200, "text/plain", "The word `ok`."),
         Route::new(get, "/readyz", "ready",
-            "Whether this node can answer: it knows a leader, which a majority has confirmed, or trusts a majority.",
+            "Check whether this node can serve requests: it knows a leader that a majority has confirmed, or reaches a \
+             majority itself (peer engine)",
             status::ready::<E>)
-            .tells(200, "text/plain", "The word ready."),
+            .tells(200, "text/plain", "The word `ready`."),
     ]
 }
 
