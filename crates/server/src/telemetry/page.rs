@@ -78,7 +78,7 @@ fn escaped(text: &str) -> String {
 /// All figures of a node.
 pub(crate) fn page<E: Engine>(telemetry: &Telemetry, service: &Service<E>, standing: &Standing) -> String {
     let mut page = Page::default();
-    page.family("build_info", "gauge", "The version of this node.");
+    page.family("build_info", "gauge", "Version of this node.");
     page.sample("build_info", &[("version", env!("CARGO_PKG_VERSION"))], 1);
     match standing {
         Standing::Replicated(status) => raft(&mut page, status, telemetry),
@@ -92,47 +92,66 @@ pub(crate) fn page<E: Engine>(telemetry: &Telemetry, service: &Service<E>, stand
 fn raft(page: &mut Page, status: &Status, telemetry: &Telemetry) {
     let index = |index: Option<u64>| index.map_or(0, |index| index + 1);
     let leads = u8::from(telemetry.leads());
-    page.one("raft_term", "gauge", "The term this node is in: grows with every election.", status.term);
-    page.one(
-        "raft_leader",
-        "gauge",
-        "The number of the node that leads; 0 if none is known.",
-        status.leader.unwrap_or(0),
-    );
-    page.one("raft_is_leader", "gauge", "Whether this node leads and serves as leader.", leads);
+    page.one("raft_term", "gauge", "Current Raft term of this node; grows with every election.", status.term);
+    page.one("raft_leader", "gauge", "Id of the leader; 0 if this node knows none.", status.leader.unwrap_or(0));
+    page.one("raft_is_leader", "gauge", "1 if this node is the leader and serves as such, else 0.", leads);
     let changes = telemetry.leaders.load(Ordering::Relaxed);
-    page.one("raft_leader_changes_total", "counter", "How often this node saw another leader than before.", changes);
-    page.one("raft_log_entries", "gauge", "Entries ever written to this node's log.", index(status.last_log));
-    page.one("raft_committed_entries", "gauge", "Entries known to be on a majority.", index(status.committed));
-    page.one("raft_applied_entries", "gauge", "Entries applied on this node.", index(status.applied));
-    page.one("raft_snapshot_entries", "gauge", "Entries covered by the snapshot.", index(status.snapshot));
-    page.one("raft_purged_entries", "gauge", "Entries deleted from the log.", index(status.purged));
+    page.one("raft_leader_changes_total", "counter", "Changes of leader that this node has seen.", changes);
+    page.one(
+        "raft_log_entries",
+        "gauge",
+        "Log entries written on this node since the cluster was created.",
+        index(status.last_log),
+    );
+    page.one(
+        "raft_committed_entries",
+        "gauge",
+        "Log entries that this node knows to be committed.",
+        index(status.committed),
+    );
+    page.one("raft_applied_entries", "gauge", "Log entries applied on this node.", index(status.applied));
+    page.one("raft_snapshot_entries", "gauge", "Log entries covered by this node's snapshot.", index(status.snapshot));
+    page.one("raft_purged_entries", "gauge", "Log entries deleted after a snapshot.", index(status.purged));
     page.one("commands_applied_total", "counter", "Commands applied on this node.", status.commands);
-    page.family("raft_follower_lag_entries", "gauge", "Entries that a member lacks, as its leader knows; only there.");
+    page.family(
+        "raft_follower_lag_entries",
+        "gauge",
+        "Log entries that a follower lacks; reported by the leader only.",
+    );
     for follower in &status.followers {
         page.sample("raft_follower_lag_entries", &[("follower", &follower.node.to_string())], follower.lag);
     }
     let trouble = u8::from(status.trouble.is_some());
-    page.one("trouble", "gauge", "Whether this node takes no part; its log says why.", trouble);
-    page.family("log_sync_seconds", "histogram", "Time from handing a write to the log until it is on disk.");
+    page.one("trouble", "gauge", "1 if this node serves no requests, else 0; its log says why.", trouble);
+    page.family("log_sync_seconds", "histogram", "Time from submitting a write to the log until it is on disk.");
     syncs(page, &status.syncs);
 }
 
 /// How the node takes turns. What locks wait and are held for is among the figures of locks.
 fn peer(page: &mut Page, status: &peer::Status, commands: u64) {
-    page.family("peer_info", "gauge", "The algorithm by which the nodes take turns.");
+    page.family("peer_info", "gauge", "Mutual exclusion and election algorithms of the peer engine.");
     let labels = [("algorithm", &*status.turns.program()), ("election", status.turns.election.name())];
     page.sample("peer_info", &labels, 1);
     page.one("commands_applied_total", "counter", "Commands applied on this node.", commands);
-    page.one("trouble", "gauge", "Whether this node takes no part; its log says why.", u8::from(status.node.is_none()));
+    page.one(
+        "trouble",
+        "gauge",
+        "1 if this node serves no requests, else 0; its log says why.",
+        u8::from(status.node.is_none()),
+    );
     let Some(node) = &status.node else { return };
     let leader = node.leader.map_or(0, |leader| leader.number());
-    page.one("peer_leader", "gauge", "The number of the node that leads; 0 if none is known.", leader);
-    page.one("peer_elections_total", "counter", "How often this node came to know another leader.", node.elections);
-    page.one("peer_resources", "gauge", "Names of which this node has heard.", node.resources);
-    page.one("peer_syncs_total", "counter", "How often the node has waited for its disk.", node.syncs);
-    page.one("peer_unexpected_total", "counter", "What arrived and nobody should have sent.", node.unexpected);
-    page.family("peer_messages_total", "counter", "Messages sent to other nodes, by kind.");
+    page.one("peer_leader", "gauge", "Id of the leader; 0 if this node knows none.", leader);
+    page.one("peer_elections_total", "counter", "Changes of leader that this node has seen.", node.elections);
+    page.one("peer_resources", "gauge", "Lock and election names that this node knows.", node.resources);
+    page.one("peer_syncs_total", "counter", "Writes to disk that this node has waited for.", node.syncs);
+    page.one(
+        "peer_unexpected_total",
+        "counter",
+        "Unexpected messages received, which no correct member sends.",
+        node.unexpected,
+    );
+    page.family("peer_messages_total", "counter", "Messages sent to other members, by kind.");
     for (kind, count) in &node.sent {
         page.sample("peer_messages_total", &[("kind", kind)], count);
     }
@@ -142,16 +161,25 @@ fn peer(page: &mut Page, status: &peer::Status, commands: u64) {
             page.sample(name, &[("peer", &other.id.number().to_string())], value(other));
         }
     };
-    each("peer_connected", "gauge", "Whether there is a connection.", |other| f64::from(u8::from(other.is_connected)));
-    each("peer_suspected", "gauge", "Whether it is taken for dead.", |other| f64::from(u8::from(other.is_suspected)));
-    each("peer_suspicions_total", "counter", "How often it was taken for dead.", |other| other.suspicions as f64);
-    each("peer_reconnects_total", "counter", "How often a connection was opened again.", |other| {
+    each("peer_connected", "gauge", "1 if this node is connected to the member, else 0.", |other| {
+        f64::from(u8::from(other.is_connected))
+    });
+    each("peer_suspected", "gauge", "1 if this node suspects that the member has crashed, else 0.", |other| {
+        f64::from(u8::from(other.is_suspected))
+    });
+    each("peer_suspicions_total", "counter", "Times that this node has suspected the member.", |other| {
+        other.suspicions as f64
+    });
+    each("peer_reconnects_total", "counter", "Reconnections to the member.", |other| {
         other.connections.saturating_sub(1) as f64
     });
-    each("peer_dropped_total", "counter", "Messages that had nobody to go to.", |other| other.dropped as f64);
-    each("peer_round_trip_seconds", "gauge", "There and back, when it was measured last; 0 if it was not.", |other| {
-        other.round_trip.map_or(0.0, |took| took.as_secs_f64())
-    });
+    each("peer_dropped_total", "counter", "Messages to the member that were dropped.", |other| other.dropped as f64);
+    each(
+        "peer_round_trip_seconds",
+        "gauge",
+        "Last measured round-trip time to the member; 0 if not measured.",
+        |other| other.round_trip.map_or(0.0, |took| took.as_secs_f64()),
+    );
 }
 
 fn syncs(page: &mut Page, syncs: &SyncHistogram) {
@@ -174,11 +202,16 @@ fn sessions_and_locks<E: Engine>(page: &mut Page, telemetry: &Telemetry, service
         let crowds: Vec<_> = shown.iter().map(|(name, _)| machine.crowd(name)).collect();
         (machine.sessions().len(), machine.names().len(), crowds)
     });
-    page.one("sessions", "gauge", "Sessions that exist.", sessions);
-    page.one("sessions_opened_total", "counter", "Sessions opened while this node led.", opened);
-    page.one("sessions_closed_total", "counter", "Sessions closed by their clients while this node led.", closed);
-    page.one("sessions_expired_total", "counter", "Sessions not renewed in time while this node led.", expired);
-    page.one("locks", "gauge", "Locks and elections that somebody holds or awaits.", locks);
+    page.one("sessions", "gauge", "Open sessions.", sessions);
+    page.one("sessions_opened_total", "counter", "Sessions opened while this node was the leader.", opened);
+    page.one(
+        "sessions_closed_total",
+        "counter",
+        "Sessions closed by their clients while this node was the leader.",
+        closed,
+    );
+    page.one("sessions_expired_total", "counter", "Sessions that expired while this node was the leader.", expired);
+    page.one("locks", "gauge", "Locks and elections that are held or awaited.", locks);
     let (held, waited) = crowds.iter().fold((0, 0), |sum, crowd| (sum.0 + crowd.0 as u64, sum.1 + crowd.1 as u64));
     // Figures and machine are looked at one after the other, so what is left may be a little less than nothing.
     let rest = (all.0.saturating_sub(held) as usize, all.1.saturating_sub(waited) as usize);
@@ -191,29 +224,43 @@ fn sessions_and_locks<E: Engine>(page: &mut Page, telemetry: &Telemetry, service
             page.sample(name, &labels(row.0), value(crowd));
         }
     };
-    gauge("lock_holders", "How many hold it now.", |crowd| crowd.0);
-    gauge("lock_waiting", "How many wait for it now.", |crowd| crowd.1);
+    gauge("lock_holders", "Sessions that hold the lock or election.", |crowd| crowd.0);
+    gauge("lock_waiting", "Sessions that wait for the lock or election.", |crowd| crowd.1);
     let mut counter = |name: &str, help: &str, value: fn(&Figures) -> u64| {
         page.family(name, "counter", help);
         for (name_of, figures) in &rows {
             page.sample(name, &labels(*name_of), value(figures));
         }
     };
-    counter("lock_grants_total", "Grants while this node led.", |figures| figures.waits.count());
-    counter("lock_expiries_total", "Grants lost as a session expired, while this node led.", |figures| figures.expired);
-    counter("lock_forced_total", "Grants taken away by force while this node led.", |figures| figures.forced);
-    counter("lock_turns_lost_total", "Grants lost with this node's turn (peer engine).", |figures| figures.turns_lost);
-    counter("lock_left_total", "Places in line given up while this node led.", |figures| figures.left);
+    counter("lock_grants_total", "Grants made while this node was the leader.", |figures| figures.waits.count());
+    counter(
+        "lock_expiries_total",
+        "Grants lost because their session expired, while this node was the leader.",
+        |figures| figures.expired,
+    );
+    counter("lock_forced_total", "Grants released by force while this node was the leader.", |figures| figures.forced);
+    counter(
+        "lock_turns_lost_total",
+        "Grants lost because this node lost the lock to another node (peer engine).",
+        |figures| figures.turns_lost,
+    );
+    counter(
+        "lock_left_total",
+        "Requests that left the queue without a grant, while this node was the leader.",
+        |figures| figures.left,
+    );
     let mut histogram = |name: &str, help: &str, value: fn(&Figures) -> &Histogram| {
         page.family(name, "histogram", help);
         for (name_of, figures) in &rows {
             page.histogram(name, &labels(*name_of), value(figures));
         }
     };
-    histogram("lock_wait_seconds", "From joining the line to the grant, by the leader's clock.", |figures| {
+    histogram("lock_wait_seconds", "Time from joining the queue to the grant, by the leader's clock.", |figures| {
         &figures.waits
     });
-    histogram("lock_hold_seconds", "From the grant to its end, by the leader's clock.", |figures| &figures.holds);
+    histogram("lock_hold_seconds", "Time from the grant to its release or loss, by the leader's clock.", |figures| {
+        &figures.holds
+    });
 }
 
 /// A name and its figures; all others have no name.
@@ -229,15 +276,10 @@ fn labels(name: Option<&Name>) -> [(&'static str, &str); 2] {
 
 fn traffic(page: &mut Page, telemetry: &Telemetry) {
     let load = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
-    page.one(
-        "connections",
-        "gauge",
-        "Connections that are open, streams not among them.",
-        load(&telemetry.connections),
-    );
+    page.one("connections", "gauge", "Open connections, without streams.", load(&telemetry.connections));
     let total = load(&telemetry.connections_total);
     page.one("connections_total", "counter", "Connections accepted.", total);
-    page.one("streams", "gauge", "Streams of clients that are open.", load(&telemetry.streams));
+    page.one("streams", "gauge", "Open streams of client libraries.", load(&telemetry.streams));
     page.family("requests_total", "counter", "Requests answered, by protocol, kind and result.");
     for (protocol, kind, result, count) in telemetry.requests.read() {
         page.sample("requests_total", &[("protocol", protocol), ("kind", kind), ("result", &result)], count);
