@@ -1,5 +1,6 @@
-//! A client: knows where the nodes are.
+//! The client, and its requests that need no session.
 
+use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -16,15 +17,15 @@ use crate::feed::Feed;
 use crate::session::Session;
 use crate::{Error, http};
 
-/// How long to look for a node that answers, unless told otherwise.
+/// Default [patience](Client::patience) of a client: how long it looks for a node that answers.
 pub const DEFAULT_PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a new member may take to catch up, and a backup to arrive.
+/// Patience for requests that take long: adding a member, which must catch up, and downloading a backup.
 const LONG_PATIENCE: Duration = Duration::from_secs(360);
-/// A backup is at most so long: as long as nodes send each other.
+/// Largest backup that is downloaded, in bytes.
 const LONGEST_BACKUP: usize = 4 << 30;
 
-/// A client of the service. Cheap to clone.
+/// A client of the service. Cloning it is cheap.
 #[derive(Clone, Debug)]
 pub struct Client {
     pub(crate) nodes: Arc<[Endpoint]>,
@@ -33,25 +34,34 @@ pub struct Client {
 }
 
 impl Client {
-    /// A client of the nodes at these addresses (`host:port`, or with `https://` or `http://` before it). Any of them
-    /// answers; several, so that one may fail.
+    /// Creates a client of the nodes at these addresses: `host:port`, optionally with `https://` or `http://` before
+    /// it. Every node answers every request. Name several nodes, so that the client can use another one if one fails.
+    ///
+    /// # Errors
+    /// If there is no address, or one is malformed.
     pub fn new(nodes: impl IntoIterator<Item = impl Into<String>>) -> Result<Client, Error> {
         let nodes = nodes.into_iter().map(|node| Endpoint::parse(&node.into())).collect::<Result<Vec<_>, _>>()?;
         if nodes.is_empty() {
-            return Err(Error::Usage("there is no address to ask: give at least one".into()));
+            return Err(Error::Usage("no address given: pass the address of at least one node".into()));
         }
         Ok(Client { nodes: nodes.into(), dialer: Dialer::default(), patience: DEFAULT_PATIENCE })
     }
 
-    /// Encrypts, and speaks to nodes whose certificate is from an authority of which this is the certificate, in PEM.
-    /// Only addresses that begin with `http://` are spoken to in the open.
+    /// Uses TLS, and trusts nodes whose certificate was issued by this CA (its certificate in PEM). Addresses that
+    /// begin with `http://` are still used without TLS.
+    ///
+    /// # Errors
+    /// If `pem` contains no valid certificate.
     #[cfg(feature = "tls")]
     pub fn ca(mut self, pem: &[u8]) -> Result<Client, Error> {
         self.dialer.trust(pem)?;
         Ok(self)
     }
 
-    /// Says who it is, by a token of `quorate keys token`.
+    /// Sends this token with every request. `quorate keys token` creates tokens.
+    ///
+    /// # Errors
+    /// If the token contains characters that are not allowed in an HTTP header.
     pub fn token(mut self, token: &str) -> Result<Client, Error> {
         self.dialer.identify(token)?;
         Ok(self)
@@ -62,48 +72,50 @@ impl Client {
         self.nodes.iter().try_for_each(|node| self.dialer.check(node))
     }
 
-    /// Looks for a node that answers for so long, at most.
+    /// Sets how long a request may look for a node that answers. Default: [`DEFAULT_PATIENCE`].
     pub fn patience(mut self, patience: Duration) -> Client {
         self.patience = patience;
         self
     }
 
-    /// A session to be opened.
+    /// Prepares a session; call [`NewSession::open`] to open it.
     pub fn session(&self) -> NewSession {
         NewSession { client: self.clone(), ttl: DEFAULT_TTL.duration(), label: default_label() }
     }
 
-    /// How a node is.
+    /// Returns the status of a node.
     pub async fn status(&self) -> Result<Status, Error> {
         self.get("/v1/status").await
     }
 
-    /// All locks that somebody holds or awaits.
+    /// Returns the locks that are held or awaited.
     pub async fn locks(&self) -> Result<Locks, Error> {
         self.get("/v1/locks").await
     }
 
-    /// A lock.
+    /// Returns the state of a lock.
     pub async fn lock(&self, name: &str) -> Result<Lock, Error> {
         self.get(&format!("/v1/locks/{}", encoded(name))).await
     }
 
-    /// An election.
+    /// Returns the state of an election.
     pub async fn election(&self, name: &str) -> Result<Election, Error> {
         self.get(&format!("/v1/elections/{}", encoded(name))).await
     }
 
-    /// All elections in which somebody leads or waits.
+    /// Returns the elections that have a leader or candidates.
     pub async fn elections(&self) -> Result<Elections, Error> {
         self.get("/v1/elections").await
     }
 
-    /// Takes a lock away from whoever holds it; or, if a fence is given, only while that is the newest grant.
+    /// Takes a lock away from its holders. If a fence is given, does so only while that is the newest grant. `by` names
+    /// the operator, for the log.
     pub async fn force(&self, name: &str, by: &str, fence: Option<u64>) -> Result<(), Error> {
         self.take_away("locks", name, by, fence).await
     }
 
-    /// Takes the lead in an election away from whoever has it; or, if a fence is given, only while that is the grant.
+    /// Deposes the leader of an election. If a fence is given, does so only while that is the leader's grant. `by`
+    /// names the operator, for the log.
     pub async fn force_resignation(&self, name: &str, by: &str, fence: Option<u64>) -> Result<(), Error> {
         self.take_away("elections", name, by, fence).await
     }
@@ -113,12 +125,12 @@ impl Client {
         self.post(&format!("/v1/{kind}/{}/force", encoded(name)), &body).await
     }
 
-    /// The members of the cluster.
+    /// Returns the members of the cluster.
     pub async fn members(&self) -> Result<Vec<Member>, Error> {
         self.get("/v1/members").await
     }
 
-    /// Adds a member, which must run already. It learns everything first; this returns when it votes.
+    /// Adds a member, which must already run. Returns when it has caught up and votes.
     pub async fn add_member(&self, node: u64, address: &str) -> Result<(), Error> {
         let body = AddMember { node, address: address.into() };
         self.clone().patience(LONG_PATIENCE).post("/v1/members", &body).await
@@ -129,29 +141,29 @@ impl Client {
         self.ask(&Method::DELETE, &format!("/v1/members/{node}"), None::<&()>).await
     }
 
-    /// A backup of everything that was decided before the call, with a checksum: for `quorate restore`.
+    /// Downloads a backup of everything that was committed before the call, for `quorate restore`. It has a checksum.
     pub async fn backup(&self) -> Result<Bytes, Error> {
         let client = self.clone().patience(LONG_PATIENCE);
         let (_, backup) = client.exchange(&Method::GET, "/v1/backup", &Bytes::new(), LONGEST_BACKUP).await?;
         Ok(backup)
     }
 
-    /// Everything that happens to sessions, locks and elections, from now on.
+    /// Follows all events of sessions, locks and elections, from now on.
     pub fn watch(&self) -> Feed {
         Feed::new(self.clone(), "/v1/events".into())
     }
 
-    /// Who leads: now, and whenever that changes.
+    /// Follows an election: its leader now, and after every change.
     pub fn observe(&self, name: &str) -> Feed {
         Feed::new(self.clone(), format!("/v1/elections/{}/observe", encoded(name)))
     }
 
-    /// Gets something from any node that answers.
+    /// Sends a GET request to any node that answers.
     pub async fn get<T: DeserializeOwned>(&self, path: &str) -> Result<T, Error> {
         self.ask(&Method::GET, path, None::<&()>).await
     }
 
-    /// Posts something to any node that answers.
+    /// Sends a POST request to any node that answers.
     pub async fn post<T: DeserializeOwned>(&self, path: &str, body: &(impl Serialize + Sync)) -> Result<T, Error> {
         self.ask(&Method::POST, path, Some(body)).await
     }
@@ -189,7 +201,7 @@ impl Client {
                 answered => return answered.map(|answer| (node, answer)),
             }
         }
-        Err(last.unwrap_or_else(|| Error::Usage("there is no address to ask".into())))
+        Err(last.unwrap_or_else(|| Error::Usage("no address given: pass the address of at least one node".into())))
     }
 }
 
@@ -210,16 +222,24 @@ pub(crate) fn encoded(name: &str) -> String {
     path
 }
 
-/// Who waits or holds, in the words of people: the process, if nothing better is said.
+/// Default label of a session: the user, the host and the process. Without a user name, the label has the user id.
 fn default_label() -> String {
-    let user = std::env::var("USER").or_else(|_| std::env::var("LOGNAME")).unwrap_or_else(|_| "somebody".into());
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "somewhere".into());
-    format!("{user}@{}:{}", host.trim(), std::process::id())
+    let named = ["USER", "LOGNAME"].into_iter().filter_map(|variable| std::env::var(variable).ok());
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
+    label_of(named, host.trim(), std::process::id())
 }
 
-/// A session to be opened.
+fn label_of(users: impl IntoIterator<Item = String>, host: &str, process: u32) -> String {
+    // The owner of this directory is the user that the process runs as.
+    let by_id = || std::fs::metadata("/proc/self").map_or("unknown".into(), |own| format!("uid-{}", own.uid()));
+    let user = users.into_iter().find(|user| !user.trim().is_empty()).unwrap_or_else(by_id);
+    let host = if host.is_empty() { "localhost" } else { host };
+    format!("{user}@{host}:{process}")
+}
+
+/// A session that is about to be opened.
 #[derive(Clone, Debug)]
-#[must_use = "open it"]
+#[must_use = "a session is opened by calling `open`"]
 pub struct NewSession {
     pub(crate) client: Client,
     pub(crate) ttl: Duration,
@@ -227,20 +247,21 @@ pub struct NewSession {
 }
 
 impl NewSession {
-    /// How long it lasts when nobody renews it: how long others wait when this process dies. Shorter than the time in
-    /// which a cluster elects a new leader (about a second), it does not survive that.
+    /// Sets the time to live: the session expires when it is not renewed for this long, so other sessions wait this
+    /// long for its locks when this process dies. A session with a TTL below 2 seconds may expire while the cluster
+    /// elects a new leader. Default: 10 seconds.
     pub fn ttl(mut self, ttl: Duration) -> NewSession {
         self.ttl = ttl;
         self
     }
 
-    /// What people call it: by default `user@host:pid`.
+    /// Sets the label, which operators see. Default: `user@host:pid`.
     pub fn label(mut self, label: impl Into<String>) -> NewSession {
         self.label = label.into();
         self
     }
 
-    /// Opens it.
+    /// Opens the session, and starts to renew it in the background.
     pub async fn open(self) -> Result<Session, Error> {
         Session::open(self).await
     }
@@ -253,6 +274,15 @@ mod tests {
     #[test]
     fn names_are_encoded_as_parts_of_a_path() {
         assert_eq!(encoded("db/migrate ü?"), "db%2Fmigrate%20%C3%BC%3F");
+    }
+
+    #[test]
+    fn a_label_has_the_user_id_if_there_is_no_user_name() {
+        let names = |names: [&str; 2]| names.map(String::from);
+        assert_eq!(label_of(names(["alice", "bob"]), "web1", 7), "alice@web1:7");
+        assert_eq!(label_of(names(["", "bob"]), "web1", 7), "bob@web1:7");
+        let label = label_of(names(["", " "]), "", 7);
+        assert!(label.starts_with("uid-") && label.ends_with("@localhost:7"), "{label}");
     }
 
     #[test]

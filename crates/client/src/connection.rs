@@ -82,7 +82,7 @@ impl Connection {
     /// Asks, and waits for the answer as long as it takes.
     pub(crate) async fn ask(&self, request: Request) -> Result<Reply, Error> {
         let (reply, answer) = oneshot::channel();
-        let over = |_| Error::SessionOver("its stream has ended".into());
+        let over = |_| Error::SessionOver("its connection was closed".into());
         self.asks
             .send(Pending { request, since: Instant::now(), reply })
             .await
@@ -299,7 +299,7 @@ async fn upgrade(dialer: &Dialer, node: &Endpoint, wire: Box<dyn Wire>) -> Resul
                 let is_final = matches!(problem.kind, ProblemKind::Unauthenticated | ProblemKind::Forbidden);
                 NoStream { why: problem.to_string(), refused: is_final.then_some(problem.kind) }
             }
-            Err(_) => NoStream::from(format!("{node}: it answers {status}")),
+            Err(_) => NoStream::from(format!("{node}: unexpected HTTP status {status}")),
         });
     }
     let upgraded = hyper::upgrade::on(response).await.map_err(failed)?;

@@ -34,14 +34,19 @@ impl Endpoint {
         let (address, is_encrypted) = match text.split_once("://") {
             Some(("https", address)) => (address, Some(true)),
             Some(("http", address)) => (address, Some(false)),
-            Some(_) => return Err(Error::Usage(format!("{text:?} is no address: write https://host:port"))),
+            Some(_) => {
+                return Err(Error::Usage(format!(
+                    "invalid address {text:?}: the scheme must be https or http, as \
+                 in https://host:port"
+                )));
+            }
             None => (text, None),
         };
         let address = address.strip_suffix('/').unwrap_or(address);
         let has_port =
             address.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok());
         if !has_port || address.contains('/') {
-            return Err(Error::Usage(format!("{text:?} is no address: write host:port")));
+            return Err(Error::Usage(format!("invalid address {text:?}: write host:port")));
         }
         Ok(Endpoint { address: address.into(), is_encrypted })
     }
@@ -83,7 +88,7 @@ impl Dialer {
 
     /// Says who it is.
     pub(crate) fn identify(&mut self, token: &str) -> Result<(), Error> {
-        let refuse = |_| Error::Usage("the token has characters that no token has".into());
+        let refuse = |_| Error::Usage("the token contains characters that are not allowed in an HTTP header".into());
         let mut value = HeaderValue::from_str(&format!("Bearer {}", token.trim())).map_err(refuse)?;
         value.set_sensitive(true);
         self.token = Some(value);
@@ -105,7 +110,10 @@ impl Dialer {
         #[cfg(not(feature = "tls"))]
         let can = false;
         if self.encrypts(endpoint) && !can {
-            let text = format!("https://{endpoint} needs the certificate of an authority to trust: give the CA's file");
+            let text = format!(
+                "https://{endpoint} needs a CA certificate to verify the node: pass the CA's \
+                 certificate file"
+            );
             return Err(Error::Usage(text));
         }
         Ok(())
@@ -114,7 +122,7 @@ impl Dialer {
     /// Connects, or says why not.
     pub(crate) async fn dial(&self, endpoint: &Endpoint) -> Result<Box<dyn Wire>, String> {
         let connected = timeout(CONNECT_PATIENCE, TcpStream::connect(&endpoint.address)).await;
-        let socket = connected.map_err(|_| "it does not answer".to_string())?.map_err(|error| error.to_string())?;
+        let socket = connected.map_err(|_| "connecting timed out".to_string())?.map_err(|error| error.to_string())?;
         // A connection without it works as well, only slower.
         let _ = socket.set_nodelay(true);
         if !self.encrypts(endpoint) {
@@ -124,9 +132,9 @@ impl Dialer {
         if let Some(tls) = &self.tls {
             return timeout(CONNECT_PATIENCE, tls.connect(endpoint, socket))
                 .await
-                .map_err(|_| "it does not agree on a key; does it encrypt?".to_string())?;
+                .map_err(|_| "the TLS handshake timed out; does the node use TLS?".to_string())?;
         }
-        Err("this client cannot encrypt".into())
+        Err("this client was built without TLS".into())
     }
 
     /// The beginning of a request to a node.
@@ -140,7 +148,7 @@ impl Dialer {
 
     /// What may be the matter if a node closes a connection without a word.
     pub(crate) fn hint(&self, endpoint: &Endpoint) -> &'static str {
-        if self.encrypts(endpoint) { "" } else { " (if the node encrypts, give the CA's file)" }
+        if self.encrypts(endpoint) { "" } else { " (if the node uses TLS, pass the CA's certificate file)" }
     }
 }
 
@@ -172,14 +180,14 @@ mod tls {
 
     impl Tls {
         pub(super) fn new(ca: &[u8]) -> Result<Tls, Error> {
-            let refuse = |why: &dyn fmt::Display| Error::Usage(format!("the CA's file cannot be used: {why}"));
+            let refuse = |why: &dyn fmt::Display| Error::Usage(format!("invalid CA certificate file: {why}"));
             let mut roots = RootCertStore::empty();
             for certificate in CertificateDer::pem_slice_iter(ca) {
                 let certificate = certificate.map_err(|error| refuse(&error))?;
                 roots.add(certificate).map_err(|error| refuse(&error))?;
             }
             if roots.is_empty() {
-                return Err(refuse(&"there is no certificate in it"));
+                return Err(refuse(&"it contains no certificate"));
             }
             let config = ClientConfig::builder_with_provider(Arc::new(default_provider()))
                 .with_safe_default_protocol_versions()
@@ -192,7 +200,10 @@ mod tls {
         pub(super) async fn connect(&self, endpoint: &Endpoint, socket: TcpStream) -> Result<Box<dyn Wire>, String> {
             let name = ServerName::try_from(endpoint.host().to_string()).map_err(|error| error.to_string())?;
             let stream = self.0.connect(name, socket).await.map_err(|error| {
-                format!("{error} (does the node encrypt, with a certificate of this CA? http://{endpoint} does not)")
+                format!(
+                    "{error} (the node must use TLS, with a certificate of this CA; for a node without TLS, write \
+                     http://{endpoint})"
+                )
             })?;
             Ok(Box::new(stream))
         }

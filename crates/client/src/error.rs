@@ -1,39 +1,39 @@
-//! What can go wrong for a client, and what it can do about it.
+//! Errors of the client.
 
 use crate::contract::{Problem, ProblemKind};
 
-/// What went wrong.
+/// Error of a request to the service.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
-    /// The service says so.
+    /// The service refused the request; the problem says why.
     #[error(transparent)]
     Problem(#[from] Box<Problem>),
-    /// No node has answered in time.
-    #[error("no node has answered ({tried}): {why}")]
+    /// No node answered in time.
+    #[error("no node answered ({tried}): {why}")]
     Unreachable {
-        /// Which ones.
+        /// Nodes that were tried.
         tried: String,
-        /// What the last of them said.
+        /// Error of the last attempt.
         why: String,
     },
-    /// A node said something that this version does not understand.
-    #[error("{node} does not speak this version's language: {why}")]
+    /// A node's response could not be understood, so its version differs from the client's.
+    #[error("unexpected response from {node}: {why}; client and node must have the same version")]
     NotUnderstood {
-        /// Which.
+        /// The node.
         node: String,
-        /// What it said.
+        /// Its response.
         why: String,
     },
-    /// The session is over: it was closed, or could not be renewed in time.
-    #[error("the session is over: {0}")]
+    /// The session has ended: it was closed, or it could not be renewed in time.
+    #[error("the session has ended: {0}")]
     SessionOver(String),
-    /// The arguments make no sense.
+    /// The arguments are invalid.
     #[error("{0}")]
     Usage(String),
 }
 
 impl Error {
-    /// What kind of problem the service has, if it is the service that has one.
+    /// Returns the type of the problem, if the service refused the request.
     pub fn kind(&self) -> Option<ProblemKind> {
         match self {
             Error::Problem(problem) => Some(problem.kind),
@@ -41,7 +41,7 @@ impl Error {
         }
     }
 
-    /// Whether nothing was done because somebody else holds the lock.
+    /// Returns whether nothing was acquired because another session holds the lock.
     pub fn is_busy(&self) -> bool {
         matches!(self.kind(), Some(ProblemKind::Held | ProblemKind::WaitedInVain))
     }

@@ -1,4 +1,4 @@
-//! What happens, as it happens: server-sent events, from one node, and from another one when that fails.
+//! Events as they happen: server-sent events from one node, or from another one if that fails.
 
 use std::time::Duration;
 
@@ -21,27 +21,27 @@ const LONGEST_EVENT: usize = 1024 * 1024;
 /// How long to wait before trying the nodes again: from, and at most.
 const PAUSES: (Duration, Duration) = (Duration::from_millis(50), Duration::from_secs(1));
 
-/// Something that happened.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// What: `granted`, `lost`, `session-opened`, …
+    /// Type of the event: `granted`, `lost`, `session-opened`, …
     pub kind: String,
-    /// The number of the command that did it, where there is one. It is the same on every node.
+    /// Index of the command that caused the event, if a command did. It is the same on every node.
     pub index: Option<u64>,
-    /// The rest.
+    /// The other fields of the event.
     pub data: Value,
 }
 
-/// What whoever follows is told.
+/// An item of a [`Feed`].
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum News {
-    /// Something happened.
+    /// An event.
     Event(Event),
-    /// The node was lost, and another one is looked for. What happens meanwhile may be missed.
+    /// The connection was lost, and the feed connects to another node. Events may be missing.
     Interrupted(Error),
 }
 
-/// Events, for as long as somebody asks for the next one.
+/// A stream of events.
 #[derive(Debug)]
 pub struct Feed {
     client: Client,
@@ -65,8 +65,11 @@ impl Feed {
         Feed { client, path, next_node: 0, open: None, has_been_open: false }
     }
 
-    /// Waits for what happens next. Fails if no node can be reached at first, or if the service refuses; later, nodes
-    /// are tried until one answers.
+    /// Waits for the next item.
+    ///
+    /// # Errors
+    /// If no node can be reached at first, or if the service refuses the request. After the first connection, the feed
+    /// keeps trying until a node answers.
     pub async fn next(&mut self) -> Result<News, Error> {
         loop {
             match &mut self.open {
@@ -123,8 +126,10 @@ impl Open {
                 return Err(Error::NotUnderstood { node: self.node.to_string(), why });
             }
             let lost = |why: &str| unreachable(&self.node, why);
-            let frame = timeout(SILENCE, self.body.frame()).await.map_err(|_| lost("it is silent"))?;
-            let frame = frame.ok_or_else(|| lost("it hung up"))?.map_err(|error| lost(&error.to_string()))?;
+            let frame = timeout(SILENCE, self.body.frame()).await.map_err(|_| lost("the node stopped sending"))?;
+            let frame = frame
+                .ok_or_else(|| lost("the node closed the connection"))?
+                .map_err(|error| lost(&error.to_string()))?;
             if let Ok(data) = frame.into_data() {
                 self.unread.extend_from_slice(&data);
             }

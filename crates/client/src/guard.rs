@@ -1,4 +1,4 @@
-//! A lock that is asked for, and one that is held.
+//! Requests for locks, and guards of locks that are held.
 
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
@@ -15,9 +15,9 @@ use crate::session::{Inner, Session, not_understood};
 /// How soon to ask again after a failure that may pass.
 pub(crate) const AGAIN: Duration = Duration::from_millis(50);
 
-/// A lock, or leadership, to be asked for.
+/// A lock to acquire, or an election to win. Call [`acquire`](LockRequest::acquire) to send the request.
 #[derive(Clone, Debug)]
-#[must_use = "acquire it"]
+#[must_use = "a lock is requested by calling `acquire`"]
 pub struct LockRequest {
     session: Session,
     subject: Subject,
@@ -34,31 +34,36 @@ impl LockRequest {
         LockRequest { session, subject, mode, wait: None, delay: Duration::ZERO, value }
     }
 
-    /// Shares the lock with all others who share it.
+    /// Acquires the lock in shared mode: all sessions that do so can hold it at the same time.
     pub fn shared(mut self) -> LockRequest {
         self.mode = Mode::Shared;
         self
     }
 
-    /// Shares the lock with so many in all.
+    /// Acquires one of `of` permits: at most this many sessions hold the lock at the same time.
     pub fn permits(mut self, of: u32) -> LockRequest {
         self.mode = Mode::Permits(of);
         self
     }
 
-    /// Waits for so long at most; zero means not at all.
+    /// Sets how long to wait in the queue at most; zero does not wait. By default, `acquire` waits until the lock is
+    /// granted.
     pub fn wait(mut self, wait: Duration) -> LockRequest {
         self.wait = Some(wait);
         self
     }
 
-    /// Nobody gets the lock for so long after its holder's session has expired.
+    /// Sets for how long nobody else acquires the lock if this session expires while it holds the lock.
     pub fn delay(mut self, delay: Duration) -> LockRequest {
         self.delay = delay;
         self
     }
 
-    /// Waits for it. Whoever drops the future leaves the line, in the background.
+    /// Waits for the lock. If you drop the future, the request leaves the queue in the background.
+    ///
+    /// # Errors
+    /// If the lock is not granted in time ([`Error::is_busy`]), if the service refuses the request, or if the session
+    /// ends.
     pub async fn acquire(&self) -> Result<Guard, Error> {
         let session = &self.session.inner;
         let until = self.wait.and_then(|wait| Instant::now().checked_add(wait));
@@ -95,7 +100,7 @@ impl LockRequest {
     async fn turn(&self, until: Option<Instant>) -> Result<Turn, Error> {
         let turns = self.session.inner.turns_for(&self.subject);
         let busy = |kind| {
-            let detail = format!("this session holds {} already, or is about to", self.subject.name);
+            let detail = format!("this session already holds {} or waits for it", self.subject.name);
             Error::from(Problem::new(kind, detail))
         };
         match until {
@@ -152,7 +157,7 @@ async fn insist(session: &Inner, ask: impl Fn() -> Request) -> Result<Reply, Err
             Err(Error::Problem(problem)) if may_pass(&problem) => sleep(AGAIN).await,
             Err(Error::Problem(problem)) if problem.kind == ProblemKind::NoSession => {
                 // Its keeper may not have heard of it yet.
-                session.end("it has expired");
+                session.end("it expired");
                 return over(problem.detail);
             }
             answer => return answer,
@@ -165,9 +170,9 @@ pub(crate) fn may_pass(problem: &Problem) -> bool {
     matches!(problem.kind, NoLeader | Overloaded | Stopping | Unknown)
 }
 
-/// A lock that is held, or leadership. Dropped, it is given back in the background.
+/// A lock that is held, or an election that was won. Dropping it releases the lock in the background.
 #[derive(Debug)]
-#[must_use = "a guard that is dropped gives the lock back"]
+#[must_use = "the lock is released when the guard is dropped"]
 pub struct Guard {
     session: Arc<Inner>,
     subject: Subject,
@@ -194,25 +199,27 @@ impl Drop for Loss {
 type Turn = OwnedMutexGuard<()>;
 
 impl Guard {
-    /// The number of the grant: larger than that of every earlier one. Show it to whatever the lock protects.
+    /// Returns the fence (fencing token) of the grant, which is larger than that of every earlier grant of the same
+    /// name. Send it with every write to the resource that the lock protects.
     pub fn fence(&self) -> u64 {
         self.fence
     }
 
-    /// The name of the lock or the election.
+    /// Returns the name of the lock or election.
     pub fn name(&self) -> &str {
         &self.subject.name
     }
 
-    /// How long it is surely held, if nothing more is heard from the service; nothing once it is lost. That somebody
-    /// has taken it away is known here only while somebody waits to [hear of it](Guard::lost).
+    /// Returns how long the lock is surely held if the session is not renewed any more; zero if the lock is lost. That
+    /// an operator has released the lock by force is noticed only while [`lost`](Guard::lost) is being awaited.
     pub fn valid_for(&self) -> Duration {
         let is_lost = self.loss.get().is_some_and(|loss| loss.told.borrow().is_some());
         if is_lost { Duration::ZERO } else { self.session.valid_for() }
     }
 
-    /// Returns when it is lost, and why. If the service is not heard of any more, this is before it could give it to
-    /// anybody else; if somebody has taken it away by force, it is as soon as the service has told.
+    /// Waits until the lock is lost, and returns the reason. If the service cannot be reached, this completes before
+    /// the service could grant the lock to another session. If an operator releases the lock by force, it completes as
+    /// soon as the service reports that.
     pub async fn lost(&self) -> String {
         let mut told = self.loss.get_or_init(|| self.ask_for_loss()).told.clone();
         tokio::select! {
@@ -235,7 +242,7 @@ impl Guard {
         Loss { told, asking: asking.abort_handle() }
     }
 
-    /// As a leader, says something else.
+    /// As leader of an election, changes the value that it publishes.
     pub async fn proclaim(&self, value: impl Into<Vec<u8>>) -> Result<(), Error> {
         let (value, name) = (value.into(), self.subject.name.clone());
         let (session, fence) = (self.session.id(), self.fence);
@@ -243,10 +250,10 @@ impl Guard {
         insist(&self.session, ask).await.map(|_| ())
     }
 
-    /// Gives it back, and waits until that is done. It is done, too, if nobody waits for it.
+    /// Releases the lock and waits for the confirmation. The lock is released even if you drop the future.
     pub async fn release(mut self) -> Result<(), Error> {
         let Some(released) = self.begin_release() else { return Ok(()) };
-        released.await.unwrap_or_else(|_| Err(Error::SessionOver("its runtime has ended".into())))
+        released.await.unwrap_or_else(|_| Err(Error::SessionOver("its tokio runtime was shut down".into())))
     }
 
     /// Has it given back, in the background; once.

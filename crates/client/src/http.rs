@@ -20,7 +20,7 @@ pub(crate) const LONGEST_ANSWER: usize = 64 * 1024 * 1024;
 
 /// Why a node that can be reached may not answer, and what to do.
 pub(crate) const SILENT: &str =
-    "no answer in time; is a majority of the members running? `quorate status` and /readyz of each node tell";
+    "no response in time; check with `quorate status` or /readyz of each node whether a majority of the members runs";
 
 /// Asks one node, and reads what it answers, whatever that is, up to a limit.
 pub(crate) async fn bytes(

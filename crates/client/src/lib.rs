@@ -1,4 +1,7 @@
-//! Locks and leader election for your processes: the client of the Quorate service.
+//! A client for the Quorate lock service: distributed locks and leader election.
+//!
+//! Open a [`Session`], acquire a lock or campaign in an election with it, and keep the returned [`Guard`] for as long as
+//! you need the lock:
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), quorate_client::Error> {
@@ -7,21 +10,45 @@
 //! let client = Client::new(["127.0.0.1:7420"])?;
 //! let session = client.session().label("nightly backup").open().await?;
 //! let guard = session.lock("backup").acquire().await?;
-//! // Show the fence to whatever the lock protects: it must refuse smaller ones than it has seen.
-//! println!("mine, with fence {}, for at least {:?}", guard.fence(), guard.valid_for());
+//! // Send the fence with every write. The resource must refuse fences smaller than the largest it has seen.
+//! println!("acquired with fence {}, valid for at least {:?}", guard.fence(), guard.valid_for());
 //! guard.release().await?;
 //! # Ok(())
 //! # }
 //! ```
 //!
-//! A [`Session`] is kept alive in the background until it is closed or dropped. A [`Guard`] is a lock that is held: it
-//! knows its fence, how long it is surely valid, and when it is [lost](Guard::lost). It counts from when the last
-//! renewal that was answered had been *sent*, on a clock that goes on while the machine is suspended, less a margin for
-//! clocks that drift; so it considers the lock lost before the service could give it to anybody else.
+//! # Sessions and guards
 //!
-//! Where the service encrypts and asks who one is: `Client::new(["node1:7420"])?.ca(&pem)?.token("…")?`.
+//! A [`Session`] is a lease: a background task renews it until you close or drop it. When its process dies, the service
+//! releases its locks after the session's TTL.
 //!
-//! [`contract`] is what is said over HTTP, in types that the server uses as well.
+//! A [`Guard`] is a lock that you hold, or an election that you have won. Dropping it releases the lock.
+//! [`Guard::valid_for`] returns how long you surely hold the lock, and [`Guard::lost`] completes when you have lost it.
+//! The client counts the TTL from the moment when it *sent* the last successful renewal, on a clock that also runs while
+//! the machine is suspended, and subtracts a margin for clock drift. It therefore considers a lock lost before the
+//! service can grant it to another session.
+//!
+//! # Fences
+//!
+//! A paused process cannot notice that it has lost a lock. Protect the resource itself: every grant has a *fence*
+//! (fencing token), which is larger than that of every earlier grant of the same name. Send it with every write, and let
+//! the resource refuse smaller fences than the largest it has seen.
+//!
+//! # TLS and authentication
+//!
+//! ```no_run
+//! # fn example(ca: &[u8]) -> Result<(), quorate_client::Error> {
+//! # use quorate_client::Client;
+//! let client = Client::new(["node1:7420", "node2:7420"])?.ca(ca)?.token("quorate_…")?;
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! # Features
+//!
+//! - `client` (default): the client itself. Without it, the crate has only the types of the HTTP API, in [`contract`].
+//! - `tls` (default): connections with TLS.
+//! - `schema`: JSON schemas of the types in [`contract`].
 
 pub mod contract;
 

@@ -1,4 +1,4 @@
-//! A session: kept alive in the background, and over at the latest when it might be over for the service.
+//! Sessions, which are renewed in the background, and end for the client before they can expire at the service.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -18,11 +18,11 @@ use crate::contract::stream::{Reply, Request, Subject};
 use crate::guard::{AGAIN, LockRequest, may_pass};
 use crate::{Client, Error};
 
-/// Clocks may drift apart by so much: one part in fifty of the time to live is not relied upon.
+/// One part in this many of the TTL is not relied upon, because clocks drift.
 pub const MARGIN: u32 = 50;
 
-/// A session. Cheap to clone; it is closed when it is [closed](Session::close), or when the last clone and the last
-/// guard of it are dropped.
+/// A session: the lease under which locks are held. Cloning it is cheap. It ends when it is [closed](Session::close),
+/// or when its last clone and its last guard are dropped.
 #[derive(Clone, Debug)]
 pub struct Session {
     pub(crate) inner: Arc<Inner>,
@@ -77,42 +77,43 @@ impl Session {
         Ok(Session { inner: Arc::new(inner) })
     }
 
-    /// Its number, in hexadecimal as everywhere else.
+    /// Returns the id of the session, in hexadecimal.
     pub fn id(&self) -> String {
         format!("{:x}", self.inner.id)
     }
 
-    /// How long it lasts without renewal.
+    /// Returns the time to live: the session expires when it is not renewed for this long.
     pub fn ttl(&self) -> Duration {
         self.inner.ttl
     }
 
-    /// What people call it.
+    /// Returns the label.
     pub fn label(&self) -> &str {
         &self.inner.label
     }
 
-    /// How long it is surely valid, if nothing more is heard from the service; nothing once it is over.
+    /// Returns how long the session is surely valid if it is not renewed any more; zero if it has ended.
     pub fn valid_for(&self) -> Duration {
         self.inner.valid_for()
     }
 
-    /// Returns when the session is over, and why.
+    /// Waits until the session has ended, and returns the reason.
     pub async fn lost(&self) -> String {
         self.inner.lost().await
     }
 
-    /// A request for a lock, to be made.
+    /// Prepares a request for a lock; call [`LockRequest::acquire`] to send it.
     pub fn lock(&self, name: impl Into<String>) -> LockRequest {
         LockRequest::new(self.clone(), name.into(), None)
     }
 
-    /// A request for leadership, to be made, with what the leader has to say.
+    /// Prepares a candidacy in an election, with the value that the leader publishes; call [`LockRequest::acquire`] to
+    /// send it.
     pub fn campaign(&self, name: impl Into<String>, value: impl Into<Vec<u8>>) -> LockRequest {
         LockRequest::new(self.clone(), name.into(), Some(value.into()))
     }
 
-    /// Closes it: everything that it holds is released at once.
+    /// Closes the session and releases everything that it holds.
     pub async fn close(self) -> Result<(), Error> {
         let Inner { connection, client, id, .. } = &*self.inner;
         self.inner.end("it was closed");
@@ -120,7 +121,7 @@ impl Session {
             Some((_, Ok(_))) => Ok(()),
             Some((_, Err(error))) if error.kind() == Some(ProblemKind::NoSession) => Ok(()),
             Some((_, Err(error))) => Err(error),
-            None => Err(Error::SessionOver("nobody answered its end; it expires by itself".into())),
+            None => Err(Error::SessionOver("no node confirmed that it was closed; it expires after its TTL".into())),
         }
     }
 }
@@ -239,7 +240,7 @@ async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch:
             Ok(Ok(Reply::Renewed { ttl_ms })) => {
                 let renewed = sent.plus(reliable(Duration::from_millis(ttl_ms)));
                 if until.left().is_zero() {
-                    return end(&state, "its renewal was answered too late");
+                    return end(&state, "its renewal was confirmed too late");
                 }
                 // Unless it was closed meanwhile.
                 state.send_if_modified(|state| {
@@ -251,8 +252,8 @@ async fn keep(connection: Connection, session: u64, ttl: Duration, state: watch:
                 });
                 pause = ttl / 3;
             }
-            Ok(Ok(_)) => return end(&state, "a node does not speak this version's language"),
-            Ok(Err(error)) if error.kind() == Some(ProblemKind::NoSession) => return end(&state, "it has expired"),
+            Ok(Ok(_)) => return end(&state, "a node sent an unexpected response to its renewal"),
+            Ok(Err(error)) if error.kind() == Some(ProblemKind::NoSession) => return end(&state, "it expired"),
             Ok(Err(_)) => pause = ttl / 20,
             Err(_) if until.left().is_zero() => return end(&state, "it could not be renewed in time"),
             Err(_) => {
@@ -278,5 +279,5 @@ async fn rest(pause: Duration, until: Moment) {
 }
 
 pub(crate) fn not_understood(reply: &Reply) -> Error {
-    Error::NotUnderstood { node: "the service".into(), why: format!("it answered {reply:?}") }
+    Error::NotUnderstood { node: "the service".into(), why: format!("it sent {reply:?}") }
 }
