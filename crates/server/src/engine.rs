@@ -29,25 +29,27 @@ pub struct Applied {
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum Unavailable {
     /// Another node leads. Nothing was done.
-    #[error("another node leads; nothing was done")]
+    #[error("another node is the leader; nothing was done: send the request to the leader")]
     Elsewhere {
         /// Which node, if that is known.
         leader: Option<NodeId>,
     },
     /// It is not known whether it was done. Asking again with the same number finds out.
-    #[error("it is not known whether this was done: ask again with the same request number")]
+    #[error(
+        "the outcome is unknown: it may have been done or not; send the request again with the same request number"
+    )]
     Unknown,
     /// There is too much to do. Nothing was done.
-    #[error("there is too much to do; nothing was done: try again later")]
+    #[error("this node is overloaded; nothing was done: try again later")]
     Overloaded,
     /// The node stops, or its disk has failed. Nothing was done.
-    #[error("this node is stopping; nothing was done: ask another one")]
+    #[error("this node is shutting down; nothing was done: ask another node")]
     Stopping,
     /// The node does not trust a majority of its group, or takes no part in it yet, and lets nobody in. Nothing was
     /// done.
     #[error(
-        "this node does not reach a majority of the group, or does not take part in it yet, and lets nobody in: \
-         `quorate status` says whom it misses; is a majority of it running?"
+        "this node cannot reach a majority of its group, or has not joined it yet, and grants nothing: check that a \
+         majority of the members runs; `quorate status` names those that are missing"
     )]
     NoMajority,
 }

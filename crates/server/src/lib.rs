@@ -1,7 +1,22 @@
-//! The lock service: sessions, locks and elections that survive crashes, each grant with a fence.
+//! The Quorate lock service: sessions, locks and leader elections that survive crashes, with a fence for every grant.
 //!
-//! [`machine`] is what the service is: a pure state machine that knows neither clock nor network. Everything else
-//! brings it commands in one order, makes that order durable, and tells clients what came of them.
+//! The `quorate serve` command runs a [`node::Node`] of this crate. Use `quorate-client` to talk to one.
+//!
+//! [`machine`] is the center: a deterministic state machine that decides who holds which lock. It has no clock and no
+//! network. The other modules bring commands to it in one order, make that order durable, and send the results to
+//! clients:
+//!
+//! | module | purpose |
+//! |---|---|
+//! | [`engine`] | the interface between the service and the engines below |
+//! | [`raft`] | the replicated engine: Raft, a write-ahead log, snapshots and backups |
+//! | [`peer`] | the peer engine: the nodes run a mutual exclusion algorithm among themselves, without a log |
+//! | [`service`] | sessions and their expiry, waiting requests, forwarding to the leader |
+//! | [`api`] | HTTP and JSON |
+//! | [`etcd`] | the lock, election and lease APIs of etcd v3, over gRPC |
+//! | [`access`] | tokens and permissions |
+//! | [`node`] | a node: listening, TLS, and all of the above |
+//! | [`telemetry`] | metrics, the log, and recent events |
 
 pub mod access;
 pub mod api;

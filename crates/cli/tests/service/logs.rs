@@ -58,8 +58,8 @@ fn an_operator_is_told_in_json_what_happened_and_nothing_of_single_requests() {
     let directory = Directory::new();
     let (data, log) = (directory.path().join("data"), directory.path().join("log"));
     let node = Logging::start(&data, &log, &["--log", "json"]);
-    assert_eq!(wait_for(&log, "this node serves")["level"], "INFO");
-    assert!(wait_for(&log, "this node leads now")["term"].is_u64());
+    assert_eq!(wait_for(&log, "node started")["level"], "INFO");
+    assert!(wait_for(&log, "became leader")["term"].is_u64());
     let before = lines(&log).len();
     let (_, session) = node.post("/v1/sessions", r#"{"ttl": "500ms", "label": "worker 7"}"#);
     let session = session["session"].as_str().unwrap();
@@ -67,12 +67,12 @@ fn an_operator_is_told_in_json_what_happened_and_nothing_of_single_requests() {
         node.post(&format!("/v1/sessions/{session}/renew"), "");
     }
     assert_eq!(node.post("/v1/locks/a/acquire", &format!(r#"{{"session": "{session}"}}"#)).0, 200);
-    let expired = wait_for(&log, "a session has expired");
+    let expired = wait_for(&log, "session expired");
     assert_eq!((&expired["label"], &expired["lost"]), (&"worker 7".into(), &"a".into()), "{expired}");
     assert_eq!(expired["session"], session);
     node.post("/v1/locks/b/acquire", r#"{"ttl": "10m"}"#);
     assert_eq!(node.post("/v1/locks/b/force", r#"{"by": "alice"}"#).0, 204);
-    let forced = wait_for(&log, "taken away by force");
+    let forced = wait_for(&log, "lock released by force");
     assert_eq!((&forced["by"], &forced["name"], &forced["level"]), (&"alice".into(), &"b".into(), &"WARN".into()));
     assert_eq!(lines(&log).len(), before + 2, "{:?}", lines(&log));
 }
@@ -86,7 +86,7 @@ fn a_torn_record_is_cut_off_and_told_in_words() {
         assert_eq!(node.post(&format!("/v1/locks/l{number}/acquire"), r#"{"ttl": "10m"}"#).0, 200);
     }
     drop(node);
-    assert!(std::fs::read_to_string(&log).unwrap().contains("this node leads now"));
+    assert!(std::fs::read_to_string(&log).unwrap().contains("became leader"));
     let files = std::fs::read_dir(data.join("log")).unwrap().map(|entry| entry.unwrap().path());
     let last = files.filter(|path| path.extension().is_some_and(|end| end == "wal")).max().unwrap();
     let mut bytes = std::fs::read(&last).unwrap();
@@ -96,7 +96,7 @@ fn a_torn_record_is_cut_off_and_told_in_words() {
     std::fs::write(&last, bytes).unwrap();
     let again = directory.path().join("again");
     let _node = Logging::start(&data, &again, &["--log", "json"]);
-    let cut = wait_for(&again, "cut off a record that a crash had torn");
+    let cut = wait_for(&again, "torn record cut off");
     assert_eq!(cut["level"], "WARN");
     assert!((1..=end as u64 + 8).contains(&cut["at"].as_u64().unwrap()), "{cut}");
 }

@@ -126,7 +126,7 @@ fn elections_are_listed_and_the_lead_can_be_taken_away() {
     let other = quorate(&node.address, &["release", "db", "--election", "--force", "--fence", "1"]);
     let told = String::from_utf8(other.stderr).unwrap();
     assert!(
-        other.status.code() == Some(1) && told.contains("somebody else has it, and nothing was taken away"),
+        other.status.code() == Some(1) && told.contains("another session holds it, and nothing was taken away"),
         "{told}"
     );
     let fence = won["fence"].to_string();
@@ -175,7 +175,7 @@ fn a_command_is_stopped_when_the_lock_is_taken_away() {
     let output = run.join().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(123), "{told}");
-    assert!(told.contains("taken away by force"), "{told}");
+    assert!(told.contains("released it by force"), "{told}");
     assert_eq!(node.get("/v1/status").1["sessions"], 0, "it leaves nothing for an hour");
 }
 
@@ -189,7 +189,7 @@ fn what_makes_no_sense_is_refused_in_words() {
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
     assert!(refused(&["bench", "--duration", "0s"], 2).contains("nothing can be measured"));
-    assert!(refused(&["release", "free", "--force"], 1).contains("nobody holds free"));
+    assert!(refused(&["release", "free", "--force"], 1).contains("free has no holder"));
     let other = |arguments: &[&str]| {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_quorate")).args(arguments).output().unwrap();
         assert!(!output.status.success(), "{arguments:?}");
@@ -200,12 +200,12 @@ fn what_makes_no_sense_is_refused_in_words() {
     let file = directory.path().join("a-file");
     std::fs::write(&file, "").unwrap();
     let file = file.to_str().unwrap();
-    assert!(other(&["serve", "--listen", "127.0.0.1:0", "--data", file]).contains("a-file cannot be used as a data"));
+    assert!(other(&["serve", "--listen", "127.0.0.1:0", "--data", file]).contains("a-file as the data directory"));
     let tokens = "/no/such/tokens.toml";
     let data = directory.path().join("other");
     let data = data.to_str().unwrap();
     let told = other(&["serve", "--listen", "127.0.0.1:0", "--data", data, "--tokens", tokens]);
-    assert!(told.contains("`quorate keys token` makes one"), "{told}");
+    assert!(told.contains("`quorate keys token` creates one"), "{told}");
     let zeroth = std::process::Command::new(env!("CARGO_BIN_EXE_quorate")).args(["serve", "--node", "0"]).output();
     assert_eq!(zeroth.unwrap().status.code(), Some(2));
 }

@@ -53,9 +53,9 @@ fn members_are_added_and_removed_through_any_node() {
     assert_eq!(third.get("/v1/locks/a").1["holders"].as_array().unwrap().len(), 1);
 
     let nowhere = fails(1, &first.address, &["member", "add", "9=127.0.0.1:1"]);
-    assert!(nowhere.contains("It must run already") && nowhere.contains("nothing was changed"), "{nowhere}");
+    assert!(nowhere.contains("The node must already run") && nowhere.contains("nothing was changed"), "{nowhere}");
     assert!(fails(2, &first.address, &["member", "add", "nine"]).contains("2=10.0.0.2:7420"));
-    assert!(fails(1, &third.address, &["member", "remove", "7"]).contains("there is no member 7"));
+    assert!(fails(1, &third.address, &["member", "remove", "7"]).contains("node 7 is not a member"));
 
     let removed = succeeds(&third.address, &["member", "remove", "2"]);
     assert!(removed.contains("do not use its number again"), "{removed}");
@@ -63,7 +63,7 @@ fn members_are_added_and_removed_through_any_node() {
     drop(second);
     let wiped = Served::start(&directory.path().join("2-again"), &["--node", "2", "--join"]);
     let reused = fails(1, &first.address, &["member", "add", &format!("2={}", wiped.address)]);
-    assert!(reused.contains("add this one under a new id"), "{reused}");
+    assert!(reused.contains("add this node under a new id"), "{reused}");
 }
 
 #[test]
@@ -84,8 +84,10 @@ fn a_backup_begins_another_cluster_with_larger_fences() {
     let of_running = fails(1, "", &["backup", &path("other"), "--data", &path("old")]);
     assert!(of_running.contains("in use by another process"), "{of_running}");
     node.kill();
-    assert!(fails(1, &node.address, &["backup", &path("other")]).contains("no node has answered"));
-    assert!(fails(1, "", &["backup", &path("other"), "--data", &path("nowhere")]).contains("no data directory"));
+    assert!(fails(1, &node.address, &["backup", &path("other")]).contains("no node answered"));
+    assert!(
+        fails(1, "", &["backup", &path("other"), "--data", &path("nowhere")]).contains("is not the data directory")
+    );
 
     let mut damaged = std::fs::read(&file).unwrap();
     *damaged.last_mut().unwrap() ^= 1;

@@ -155,7 +155,7 @@ fn who_holds_a_lock_at_a_node_that_is_left_alone_is_told_that_it_is_lost() {
     assert_eq!(holder.wait().code(), Some(123), "it is lost while the command runs");
     let refused = quorate(&group.node(3).address, &["lock", "a", "--try", "--", "true"]);
     let told = String::from_utf8_lossy(&refused.stderr);
-    assert!(refused.status.code() == Some(125) && told.contains("is a majority of it running?"), "{told}");
+    assert!(refused.status.code() == Some(125) && told.contains("a majority of the members runs"), "{told}");
     assert_eq!(group.node(3).get("/readyz").0, 503, "it lets nobody in");
     group.start_node(1);
     eventually("a majority", || {
@@ -172,8 +172,8 @@ fn what_turns_cannot_promise_is_refused_and_it_is_said_what_to_do() {
     let acquire = |name: &str, body: &str| node.post(&format!("/v1/locks/{name}/acquire"), body);
     for ((status, problem), said) in [
         (acquire("a", r#"{"mode": "shared"}"#), "no shared locks"),
-        (acquire("a", r#"{"mode": {"permits": 2}}"#), "no permits"),
-        (acquire("a", r#"{"delay": "5s"}"#), "show the fence"),
+        (acquire("a", r#"{"mode": {"permits": 2}}"#), "with permits"),
+        (acquire("a", r#"{"delay": "5s"}"#), "check the fence"),
         (acquire(&long, "{}"), "at most 503 bytes"),
         (node.get("/v1/elections/a/observe"), "look at each node"),
         (node.get("/v1/backup"), "nothing to back up"),
@@ -189,7 +189,7 @@ fn what_turns_cannot_promise_is_refused_and_it_is_said_what_to_do() {
     assert_eq!(held.0, 200, "{}", held.1);
     let elsewhere = quorate(&group.node(2).address, &["release", "a", "--force"]);
     let told = String::from_utf8_lossy(&elsewhere.stderr).into_owned();
-    assert!(!elsewhere.status.success() && told.contains("ask that node"), "{told}");
+    assert!(!elsewhere.status.success() && told.contains("send the request to that node"), "{told}");
     assert!(quorate(&node.address, &["release", "a", "--force"]).status.success());
     let listed = String::from_utf8(quorate(&node.address, &["member", "list"]).stdout).unwrap();
     assert!(listed.matches("takes turns").count() == 3 && !listed.contains("votes"), "{listed}");

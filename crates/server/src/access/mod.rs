@@ -38,14 +38,14 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 pub enum Denial {
     /// The request has no token.
     #[error(
-        "who asks must say who it is: send the header `Authorization: Bearer TOKEN`, or give the command --token-file"
+        "this node requires a token: send the header `Authorization: Bearer TOKEN`, or pass --token-file to the command"
     )]
     NoToken,
     /// The token is not in the file.
-    #[error("this token is not known here, or not any more: `quorate keys token` adds one to the node's token file")]
+    #[error("unknown token: it is not in the node's token file, or was removed; `quorate keys token` adds one")]
     UnknownToken,
     /// The token is for less than this.
-    #[error("the token of {who:?} is not for this: it takes one for {needed}")]
+    #[error("the token of {who:?} does not permit this: it needs the role {needed}")]
     NotFor {
         /// Whose.
         who: Arc<str>,
@@ -53,7 +53,10 @@ pub enum Denial {
         needed: String,
     },
     /// The session is somebody else's.
-    #[error("this session is not one of {who:?}: use one that was opened with the same token, or a token for admin")]
+    #[error(
+        "this session does not belong to {who:?}: use a session that was opened with the same token, or a token with \
+         the role admin"
+    )]
     OthersSession {
         /// Who wants to use it.
         who: Arc<str>,
@@ -93,12 +96,12 @@ impl Access {
                 Ok(table) => {
                     let changed = **self.table.borrow() != table;
                     if changed {
-                        tracing::info!(file = %self.file.display(), tokens = table.len(), "the tokens have changed");
+                        tracing::info!(file = %self.file.display(), tokens = table.len(), "tokens reloaded");
                         self.table.send_replace(Arc::new(table));
                     }
                 }
                 Err(error) if is_new => {
-                    tracing::error!(%error, "the tokens cannot be read again; those from before stay valid");
+                    tracing::error!(%error, "reading tokens failed");
                 }
                 Err(_) => {}
             }

@@ -63,7 +63,7 @@ pub struct Token {
 #[derive(Debug, Error)]
 pub enum TokensError {
     /// It cannot be read or written.
-    #[error("the token file {} cannot be used: {error} (`quorate keys token` makes one)", file.display())]
+    #[error("cannot read the token file {}: {error}; `quorate keys token` creates one", file.display())]
     File {
         /// Which file.
         file: PathBuf,
@@ -71,7 +71,7 @@ pub enum TokensError {
         error: std::io::Error,
     },
     /// It is not written as it should be.
-    #[error("the token file {} is not written as it should be: {why}", file.display())]
+    #[error("invalid token file {}: {why}", file.display())]
     Content {
         /// Which file.
         file: PathBuf,
@@ -108,21 +108,25 @@ impl WrittenToken {
     fn understood(self) -> Result<Token, String> {
         let WrittenToken { name, role, prefixes, sha256 } = self;
         if name.is_empty() || name.len() > 256 || name.chars().any(char::is_control) {
-            return Err(format!("the name {name:?} is empty, too long, or not for people"));
+            return Err(format!("invalid token name {name:?}: it must have 1 to 256 bytes and no control characters"));
         }
         let role = match (role, prefixes) {
             (WrittenRole::Lock, Some(prefixes)) if !prefixes.is_empty() => Role::Lock { prefixes },
             (WrittenRole::Lock, _) => {
-                return Err(format!("the token of {name:?} needs prefixes; [\"\"] is every name"));
+                return Err(format!(
+                    "the token of {name:?} needs `prefixes`, as its role is lock; [\"\"] permits every name"
+                ));
             }
             (WrittenRole::Read | WrittenRole::Admin, Some(_)) => {
-                return Err(format!("the token of {name:?} has prefixes, which are for the role lock"));
+                return Err(format!(
+                    "the token of {name:?} has `prefixes`, which are only for the role lock: remove them"
+                ));
             }
             (WrittenRole::Read, None) => Role::Read,
             (WrittenRole::Admin, None) => Role::Admin,
         };
         let digest = from_hex(&sha256).ok_or_else(|| {
-            format!("the sha256 of {name:?} is not 64 hexadecimal digits: `quorate keys token` writes it")
+            format!("the sha256 of {name:?} must be 64 hexadecimal digits, as `quorate keys token` writes it")
         })?;
         Ok(Token { name: name.into(), role, digest })
     }
@@ -161,12 +165,12 @@ impl Table {
     fn parse(text: &str) -> Result<Table, String> {
         let written: Written = toml::from_str(text).map_err(|error| error.to_string())?;
         if written.token.len() > MOST_TOKENS {
-            return Err(format!("there are at most {MOST_TOKENS} tokens"));
+            return Err(format!("too many tokens: at most {MOST_TOKENS} are accepted"));
         }
         let tokens = written.token.into_iter().map(WrittenToken::understood).collect::<Result<Vec<_>, _>>()?;
         let mut seen = BTreeSet::new();
         if let Some(twice) = tokens.iter().find(|token| !seen.insert(token.digest.0)) {
-            return Err(format!("the token of {:?} is there twice", twice.name));
+            return Err(format!("the token of {:?} appears twice: remove one entry", twice.name));
         }
         Ok(Table::of(tokens))
     }

@@ -24,12 +24,21 @@ pub(super) async fn backup<E: Engine + Cluster>(api: Api<E>) -> Result<Response,
     let service = Arc::clone(api.service.admin()?);
     static PLACES: Semaphore = Semaphore::const_new(MOST_BACKUPS);
     let place = PLACES.try_acquire().map_err(|_| {
-        let detail = format!("{MOST_BACKUPS} backups are under way already; nothing was done: try again later");
+        let detail = format!(
+            "{MOST_BACKUPS} backups are already being made, which is the limit; nothing was done: try \
+             again later"
+        );
         Problem::new(ProblemKind::Overloaded, detail)
     })?;
     service.catch_up(soon()).await?;
     let made = tokio::task::spawn_blocking(move || service.engine().backup().map(Bytes::from)).await;
-    let backup = made.map_err(|_| Problem::new(ProblemKind::Stopping, "this node is stopping; nothing was done"))??;
+    let backup = made.map_err(|_| {
+        Problem::new(
+            ProblemKind::Stopping,
+            "this node is shutting down; nothing was done: \
+         ask another node",
+        )
+    })??;
     let parts = stream::unfold((backup, place), |(mut rest, place)| async move {
         let part = rest.split_to(rest.len().min(PART_BYTES));
         (!part.is_empty()).then_some((Ok::<_, Infallible>(part), (rest, place)))

@@ -28,7 +28,7 @@ impl<S: Send + Sync, T: DeserializeOwned> FromRequest<S> for Body<T> {
                 return Err(Failure::from(Problem::new(ProblemKind::BadRequest, detail)).into_response());
             }
             Ok(Ok(_) | Err(_)) => {
-                let detail = format!("a body has at most {LONGEST_BODY} bytes, and arrives whole");
+                let detail = format!("the body is longer than {LONGEST_BODY} bytes, or it ended early");
                 return Err(Failure::from(Problem::new(ProblemKind::TooLong, detail)).into_response());
             }
         };
@@ -41,7 +41,7 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
     let bytes = if bytes.iter().all(u8::is_ascii_whitespace) { b"{}" } else { bytes };
     // A list would be read as the fields in their order, which is nobody's business.
     if !bytes.trim_ascii_start().starts_with(b"{") {
-        return Err(Problem::new(ProblemKind::BadRequest, "the body is not an object of JSON: { … }"));
+        return Err(Problem::new(ProblemKind::BadRequest, "the body must be a JSON object: { … }"));
     }
     let mut deserializer = serde_json::Deserializer::from_slice(bytes);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|error| {
@@ -50,11 +50,17 @@ pub(super) fn parse<T: DeserializeOwned>(bytes: &[u8]) -> Result<T, Problem> {
         let named = why.split('`').nth(1).filter(|_| why.contains("field `")).map(String::from);
         match named.or((path != "." && path != "?").then_some(path)) {
             Some(field) => Problem::of_field(&field, why),
-            None => Problem::new(ProblemKind::BadRequest, format!("the body is not the JSON that is expected: {why}")),
+            None => Problem::new(ProblemKind::BadRequest, format!("malformed JSON in the body: {why}")),
         }
     })?;
     deserializer.end().map_err(|error| {
-        Problem::new(ProblemKind::BadRequest, format!("something follows the JSON of the body: {error}"))
+        Problem::new(
+            ProblemKind::BadRequest,
+            format!(
+                "unexpected characters after the JSON object in the body: \
+             {error}"
+            ),
+        )
     })?;
     Ok(value)
 }

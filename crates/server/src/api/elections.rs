@@ -16,7 +16,14 @@ use crate::machine::{Fence, Kind, Machine, Mode, Name};
 
 fn checked_value(value: String) -> Result<Vec<u8>, Failure> {
     if value.len() > LONGEST_VALUE {
-        return Err(Problem::of_field("value", format!("a value has at most {LONGEST_VALUE} bytes")).into());
+        return Err(Problem::of_field(
+            "value",
+            format!(
+                "the value is too long: at most {LONGEST_VALUE} bytes are \
+             accepted"
+            ),
+        )
+        .into());
     }
     Ok(value.into_bytes())
 }

@@ -31,7 +31,7 @@ impl<S: Send + Sync> FromRequestParts<S> for Part {
                 // As in "…: limit: invalid digit found in string" and "…: unknown field `limits`, expected one of …".
                 let named = why.split('`').nth(1).filter(|_| why.contains("field `"));
                 let field = named.or_else(|| why.rsplit(": ").nth(1)).unwrap_or("limit").to_string();
-                Err(Problem::of_field(&field, format!("the address is wrong: {why}")).into())
+                Err(Problem::of_field(&field, format!("malformed query string: {why}")).into())
             }
         }
     }
@@ -41,12 +41,12 @@ fn checked(listing: Listing) -> Result<Part, Failure> {
     let Listing { search, after, before, limit, waiting } = listing;
     for (field, text) in [("search", &search), ("after", &after), ("before", &before)] {
         if text.as_ref().is_some_and(|text| text.len() > LONGEST_NAME) {
-            return Err(Problem::of_field(field, format!("it has at most {LONGEST_NAME} bytes")).into());
+            return Err(Problem::of_field(field, format!("too long: at most {LONGEST_NAME} bytes are accepted")).into());
         }
     }
     let limit = limit.unwrap_or(MOST_LISTED);
     if !(1..=MOST_LISTED).contains(&limit) {
-        return Err(Problem::of_field("limit", format!("1 to {MOST_LISTED} are listed at once")).into());
+        return Err(Problem::of_field("limit", format!("the limit must be 1 to {MOST_LISTED}")).into());
     }
     let search = search.filter(|search| !search.is_empty()).map(|search| search.to_lowercase());
     Ok(Part { search, after, before, limit: limit as usize, waiting })

@@ -68,7 +68,8 @@ pub(super) async fn obtain<E: Engine>(api: &Api<E>, asker: Asker, wanted: Wanted
         Some(session) => {
             let session = session_id("session", session)?;
             if asker.ttl.is_some() || asker.label.is_some() {
-                let detail = "ttl and label belong to a session that is opened here; this one exists";
+                let detail = "ttl and label are only for a session that is opened by this request: remove them, or \
+                     remove session";
                 return Err(Problem::of_field(if asker.ttl.is_some() { "ttl" } else { "label" }, detail).into());
             }
             (session, None)
@@ -170,7 +171,10 @@ pub(super) async fn withdraw<E: Engine>(
 ) -> Result<StatusCode, Failure> {
     let (session, name) = (session_id("session", &body.session)?, lock_name(name)?);
     if api.service.withdraw(session, body.request.unwrap_or(0), name.clone(), soon()).await?.is_some() {
-        let detail = format!("{name} was granted to this session meanwhile, and still is: release it");
+        let detail = format!(
+            "{name} was granted to this session before the withdrawal arrived, and the session still \
+             holds it: release it"
+        );
         return Err(Problem::new(ProblemKind::Conflict, detail).into());
     }
     Ok(StatusCode::NO_CONTENT)
@@ -190,8 +194,7 @@ pub(super) async fn take_away<E: Engine>(api: &Api<E>, name: Name, body: ForceRe
     match api.service.force(name, by, body.fence.map(Fence::from_number), soon()).await {
         Ok(()) => Ok(StatusCode::NO_CONTENT),
         Err(ServiceError::Refused(Refusal::NotHeld { name })) => {
-            Err(Problem::new(ProblemKind::NotHeld, format!("nobody holds {name}, so there is nothing to take away"))
-                .into())
+            Err(Problem::new(ProblemKind::NotHeld, format!("{name} has no holder; nothing was changed")).into())
         }
         Err(error) => Err(error.into()),
     }

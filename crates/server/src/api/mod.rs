@@ -38,7 +38,7 @@ use crate::telemetry::Telemetry;
 const PATIENCE: Duration = Duration::from_secs(10);
 
 /// What people see of a session whose client has not said what it is.
-const NAMELESS: &str = "somebody without a label";
+const NAMELESS: &str = "(no label)";
 
 /// What the handlers share: the service, on behalf of whoever makes the request.
 #[derive(Debug)]
@@ -84,15 +84,15 @@ fn soon() -> Instant {
 
 fn session_id(field: &str, text: &str) -> Result<SessionId, Failure> {
     let number = u64::from_str_radix(text, 16).ok().filter(|_| text.len() <= 16).and_then(SessionId::new);
-    number.ok_or_else(|| Problem::of_field(field, "a session's number is 1 to 16 hexadecimal digits").into())
+    number.ok_or_else(|| Problem::of_field(field, "a session id must be 1 to 16 hexadecimal digits, and not 0").into())
 }
 
 fn checked_name(name: String) -> Result<String, Failure> {
     if name.is_empty() || name.len() > LONGEST_NAME {
-        return Err(Problem::of_field("name", format!("a name has 1 to {LONGEST_NAME} bytes")).into());
+        return Err(Problem::of_field("name", format!("a name must have 1 to {LONGEST_NAME} bytes")).into());
     }
     if name.chars().any(char::is_control) {
-        return Err(Problem::of_field("name", "a name has no control characters").into());
+        return Err(Problem::of_field("name", "a name must not contain control characters").into());
     }
     Ok(name)
 }
@@ -113,7 +113,7 @@ fn checked_label(label: Option<String>) -> Result<String, Failure> {
 fn checked_words(field: &str, words: Option<String>) -> Result<String, Failure> {
     let words = words.unwrap_or_else(|| NAMELESS.into());
     if words.len() > LONGEST_LABEL {
-        return Err(Problem::of_field(field, format!("it has at most {LONGEST_LABEL} bytes")).into());
+        return Err(Problem::of_field(field, format!("too long: at most {LONGEST_LABEL} bytes are accepted")).into());
     }
     Ok(words)
 }
@@ -122,7 +122,7 @@ fn checked_ttl(ttl: Option<Span>) -> Result<Duration, Failure> {
     let (shortest, longest) = (contract::SHORTEST_TTL, contract::LONGEST_TTL);
     let ttl = ttl.unwrap_or(contract::DEFAULT_TTL);
     if ttl < shortest || ttl > longest {
-        let detail = format!("a session lasts from {shortest} to {longest} without renewal, not {ttl}");
+        let detail = format!("the TTL must be between {shortest} and {longest}, not {ttl}");
         return Err(Problem::of_field("ttl", detail).into());
     }
     Ok(ttl.duration())
@@ -134,7 +134,8 @@ fn checked_mode(mode: contract::Mode) -> Result<Mode, Failure> {
         contract::Mode::Shared => Ok(Mode::Shared),
         contract::Mode::Permits(of) if (1..=contract::MOST_PERMITS).contains(&of) => Ok(Mode::Permit { of }),
         contract::Mode::Permits(_) => {
-            Err(Problem::of_field("mode", format!("there are 1 to {} permits", contract::MOST_PERMITS)).into())
+            Err(Problem::of_field("mode", format!("the number of permits must be 1 to {}", contract::MOST_PERMITS))
+                .into())
         }
     }
 }
@@ -142,7 +143,7 @@ fn checked_mode(mode: contract::Mode) -> Result<Mode, Failure> {
 fn checked_delay(delay: Option<Span>) -> Result<u64, Failure> {
     let (delay, longest) = (delay.unwrap_or(Span::from_millis(0)), contract::LONGEST_DELAY);
     if delay > longest {
-        return Err(Problem::of_field("delay", format!("a delay takes at most {longest}, not {delay}")).into());
+        return Err(Problem::of_field("delay", format!("the delay must be at most {longest}, not {delay}")).into());
     }
     Ok(delay.as_millis())
 }

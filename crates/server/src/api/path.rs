@@ -21,7 +21,7 @@ impl<S: Send + Sync, T: DeserializeOwned + Send> FromRequestParts<S> for Path<T>
                 let name = named.ok().and_then(|parts| parts.iter().next().map(|(name, _)| name.to_string()));
                 // Without a name it is no text, which only names of locks and elections could be.
                 let name = name.unwrap_or_else(|| "name".into());
-                Err(Problem::of_field(&name, format!("the address is wrong: {}", rejection.body_text())).into())
+                Err(Problem::of_field(&name, format!("malformed path: {}", rejection.body_text())).into())
             }
         }
     }

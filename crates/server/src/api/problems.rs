@@ -83,15 +83,19 @@ impl IntoResponse for Failure {
 
 pub(super) async fn nothing_here(uri: Uri) -> Failure {
     let detail = format!(
-        "there is nothing at {}: sessions, locks, elections, status are under /v1; a / within a \
-                          name is written %2F",
+        "no such path: {}; sessions, locks, elections and status are under /v1, and a / within a name must be written \
+         %2F",
         uri.path()
     );
     Problem::new(ProblemKind::NoSuchAddress, detail).into()
 }
 
 pub(super) async fn not_with_this_method(uri: Uri) -> Response {
-    let detail = format!("{} is not asked with this method: look with GET, change with POST", uri.path());
+    let detail = format!(
+        "{} does not support this method: read with GET, change with POST or DELETE; see \
+         /v1/openapi.json",
+        uri.path()
+    );
     let problem = Problem { status: 405, ..Problem::new(ProblemKind::NoSuchAddress, detail) };
     Failure::from(problem).into_response()
 }

@@ -20,7 +20,8 @@ pub(super) async fn guard(request: Request, next: Next) -> Response {
     if looks || is_own(request.headers()) {
         return next.run(request).await;
     }
-    let detail = "this request comes from a page of another site, and nothing was done: open this node's own address";
+    let detail = "this request was sent by a web page of another site and was refused; nothing was done: open this \
+         node's own address";
     Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response()
 }
 
@@ -32,8 +33,8 @@ pub(crate) async fn guard_name(request: Request, next: Next) -> Response {
     if host.or(authority).is_none_or(is_this_machine) {
         return next.run(request).await;
     }
-    let detail = "this node answers only who calls it by an address of its machine, such as 127.0.0.1 or localhost, \
-                  and nothing was done: use that, or start it with tokens (--config), so that it asks who calls";
+    let detail = "this node has no tokens, so it answers only requests to a local address such as 127.0.0.1 or \
+         localhost; nothing was done: use such an address, or start the node with tokens (--config)";
     Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response()
 }
 

@@ -47,7 +47,7 @@ pub(super) async fn alive() -> &'static str {
 /// and not asked who they are.
 pub(super) async fn ready<E: Engine + Cluster>(State(api): State<Api<E>>) -> Result<&'static str, Failure> {
     let unready = |error: ServiceError| {
-        let detail = format!("this node cannot answer at the moment: {error}");
+        let detail = format!("this node is not ready: {error}");
         Problem::new(ProblemKind::NoLeader, detail)
     };
     let service = api.service.unasked();
@@ -159,10 +159,10 @@ pub(super) async fn members<E: Engine + Cluster>(api: Api<E>) -> Result<Json<Vec
 /// An address that others can be told: not endless, and with a port.
 fn checked(member: AddMember) -> Result<AddMember, Failure> {
     if member.node == 0 {
-        return Err(Problem::of_field("node", "nodes are numbered from 1").into());
+        return Err(Problem::of_field("node", "the id of a node must be at least 1").into());
     }
     if member.address.len() > LONGEST_NAME || !member.address.contains(':') {
-        return Err(Problem::of_field("address", "an address is host:port, as in 10.0.0.4:7420").into());
+        return Err(Problem::of_field("address", "the address must be host:port, as in 10.0.0.4:7420").into());
     }
     Ok(member)
 }

@@ -75,7 +75,10 @@ impl Asked {
 pub(super) async fn open<E: Engine>(api: Api<E>, request: HttpRequest) -> Response {
     let wanted = request.headers().get(header::UPGRADE).and_then(|value| value.to_str().ok());
     if !wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(PROTOCOL)) {
-        let detail = format!("this address is for streams: ask with `Connection: upgrade` and `Upgrade: {PROTOCOL}`");
+        let detail = format!(
+            "this path only upgrades connections: send the headers `Connection: upgrade` and \
+             `Upgrade: {PROTOCOL}`"
+        );
         return Failure::from(Problem { status: 426, ..Problem::new(ProblemKind::BadRequest, detail) }).into_response();
     }
     tokio::spawn(async move {
@@ -127,7 +130,7 @@ async fn converse<E: Engine>(api: &Api<E>, io: impl AsyncRead + AsyncWrite + Unp
 
 fn too_many() -> Trouble {
     let detail =
-        format!("{MOST_STANDING} requests of this stream wait already, which is the most: open another session");
+        format!("{MOST_STANDING} requests of this connection wait already, which is the limit: open another session");
     Trouble { kind: ProblemKind::TooMany, detail }
 }
 
@@ -153,7 +156,14 @@ async fn respond<E: Engine>(api: &Api<E>, request: Request) -> Result<Reply, Fai
         Request::Close { session } => service.close(id(session)?, soon()).await.map(done)?,
         Request::Acquire { session, request, subject, mode, wait_ms, delay_ms, value } => {
             if value.len() > LONGEST_VALUE {
-                return Err(Problem::of_field("value", format!("a value has at most {LONGEST_VALUE} bytes")).into());
+                return Err(Problem::of_field(
+                    "value",
+                    format!(
+                        "the value is too long: at most {LONGEST_VALUE} bytes \
+                     are accepted"
+                    ),
+                )
+                .into());
             }
             let (session, name, mode) = (id(session)?, named(subject)?, checked_mode(mode)?);
             let (until, wait) = (end_of(wait_ms.map(Span::from_millis)), wait_ms != Some(0));
@@ -175,7 +185,14 @@ async fn respond<E: Engine>(api: &Api<E>, request: Request) -> Result<Reply, Fai
         }
         Request::Proclaim { session, name, fence, value } => {
             if value.len() > LONGEST_VALUE {
-                return Err(Problem::of_field("value", format!("a value has at most {LONGEST_VALUE} bytes")).into());
+                return Err(Problem::of_field(
+                    "value",
+                    format!(
+                        "the value is too long: at most {LONGEST_VALUE} bytes \
+                     are accepted"
+                    ),
+                )
+                .into());
             }
             let (session, name, fence) = (id(session)?, election_name(name)?, Fence::from_number(fence));
             service.proclaim(session, name, fence, value, soon()).await.map(done)?
@@ -192,12 +209,15 @@ async fn respond<E: Engine>(api: &Api<E>, request: Request) -> Result<Reply, Fai
 
 fn why_lost(departure: Option<Departure>) -> &'static str {
     match departure {
-        Some(Departure::Forced) => "it was taken away by force",
-        Some(Departure::TurnLost) => "its node has lost the turn: it does not trust a majority, or stood still",
-        Some(Departure::Expired) => "its session has expired",
+        Some(Departure::Forced) => "an operator released it by force",
+        Some(Departure::TurnLost) => {
+            "its node lost the lock to another node: it could not reach a majority, or was \
+             paused"
+        }
+        Some(Departure::Expired) => "its session expired",
         Some(Departure::Closed) => "its session was closed",
-        Some(Departure::Released | Departure::Withdrawn | Departure::NoTurn) => "it was given back",
-        None => "it is not held any more",
+        Some(Departure::Released | Departure::Withdrawn | Departure::NoTurn) => "it was released",
+        None => "it is no longer held",
     }
 }
 
@@ -206,7 +226,7 @@ fn done<T>(_: T) -> Result<Reply, Failure> {
 }
 
 fn id(session: u64) -> Result<SessionId, Failure> {
-    let refuse = || Problem::of_field("session", "a session's number is positive and below 2^63");
+    let refuse = || Problem::of_field("session", "a session id must be positive and below 2^63");
     Ok(SessionId::new(session).ok_or_else(refuse)?)
 }
 

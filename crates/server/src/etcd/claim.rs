@@ -113,7 +113,7 @@ async fn give_up<E: Engine>(service: Arc<Service<E>>, session: SessionId, name: 
         match done {
             Ok(()) | Err(ServiceError::Refused(_)) => return,
             Err(error) if Instant::now() >= deadline => {
-                tracing::warn!(%session, %name, %error, "a place that nobody waits for any more was not given up");
+                tracing::warn!(%session, %name, %error, "leaving queue failed");
                 return;
             }
             Err(_) => tokio::time::sleep(AGAIN).await,

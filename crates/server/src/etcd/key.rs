@@ -26,15 +26,19 @@ pub(super) fn parse(key: &[u8]) -> Option<(&str, SessionId)> {
 /// A name that somebody may hold something under.
 pub(super) fn name(bytes: &[u8]) -> Result<&str, Status> {
     if bytes.len() > LONGEST_NAME {
-        return Err(Status::invalid_argument(format!("a name has at most {LONGEST_NAME} bytes")));
+        return Err(Status::invalid_argument(format!(
+            "the name is too long: at most {LONGEST_NAME} bytes are accepted"
+        )));
     }
-    std::str::from_utf8(bytes).map_err(|_| Status::invalid_argument("a name is text in UTF-8"))
+    std::str::from_utf8(bytes).map_err(|_| Status::invalid_argument("the name must be UTF-8 text"))
 }
 
 /// What somebody may have to say.
 pub(super) fn value(bytes: Vec<u8>) -> Result<Vec<u8>, Status> {
     if bytes.len() > LONGEST_VALUE {
-        return Err(Status::invalid_argument(format!("a value has at most {LONGEST_VALUE} bytes")));
+        return Err(Status::invalid_argument(format!(
+            "the value is too long: at most {LONGEST_VALUE} bytes are accepted"
+        )));
     }
     Ok(bytes)
 }

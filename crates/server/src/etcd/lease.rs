@@ -20,7 +20,7 @@ use crate::service::{NewSession, ServiceError};
 /// The shortest lease, in seconds; shorter ones are raised to it.
 const SHORTEST_TTL: i64 = 1;
 /// Leases have no label of their own; this is what people who look at locks see.
-const LABEL: &str = "a client of etcd's API";
+const LABEL: &str = "etcd client";
 /// The longest lease, in seconds.
 const LONGEST_TTL: i64 = 9_000_000_000;
 /// So many renewals of one stream are under way at once. The others wait with the client.
@@ -39,7 +39,7 @@ impl<E: Engine> Lease for Etcd<E> {
         }
         let number = match id {
             0 => None,
-            id => Some(key::session(id).ok_or_else(|| Status::invalid_argument("a lease's number is positive"))?),
+            id => Some(key::session(id).ok_or_else(|| Status::invalid_argument("the id of a lease must be positive"))?),
         };
         let ttl = ttl.max(SHORTEST_TTL);
         let (label, owner) = (LABEL.into(), String::new());
@@ -156,7 +156,7 @@ fn keys_of(machine: &Machine, session: SessionId) -> Result<Vec<Vec<u8>>, Status
         // A few more for how it is written on the wire.
         bytes += key.len() + 4;
         if bytes > MOST_KEY_BYTES {
-            let text = "the keys of this lease are too many for one answer: ask without them";
+            let text = "the lease has too many keys for one response: ask again without `keys`";
             return Err(Status::out_of_range(text));
         }
         keys.push(key);

@@ -70,7 +70,7 @@ impl<E: Engine> Etcd<E> {
     }
 
     async fn open_own(&self) -> Result<SessionId, ServiceError> {
-        let (label, owner) = ("a call without a lease".to_string(), String::new());
+        let (label, owner) = ("etcd client without a lease".to_string(), String::new());
         let new = NewSession { number: None, ttl: OWN_TTL, label, owner, transient: true };
         Ok(self.service.open(&new, soon()).await?.session)
     }

@@ -33,13 +33,16 @@ pub enum Response {
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum Refusal {
     /// There is no such session.
-    #[error("session {0} does not exist: it was closed, or it expired; open another one")]
+    #[error("session {0} does not exist: it was closed or it expired; open a new session")]
     NoSession(SessionId),
     /// There is a session with this number.
-    #[error("session {0} exists already: choose another number, or none")]
+    #[error("session {0} already exists: choose another id, or none")]
     SessionExists(SessionId),
     /// It holds or awaits the lock in another mode.
-    #[error("this session has asked for {name} in another mode ({mode:?}): release or withdraw that first")]
+    #[error(
+        "this session has already requested {name} in another mode ({mode:?}): release it or withdraw that request \
+         first"
+    )]
     OtherMode {
         /// The lock.
         name: String,
@@ -47,7 +50,7 @@ pub enum Refusal {
         mode: Mode,
     },
     /// The lock has another number of permits.
-    #[error("{name} has {of} permits for as long as anybody holds or awaits one: ask for one of {of}")]
+    #[error("{name} has {of} permits as long as sessions hold it or wait for it: request it with {of} permits")]
     OtherPermits {
         /// The lock.
         name: String,
@@ -61,7 +64,7 @@ pub enum Refusal {
         name: String,
     },
     /// There are too many.
-    #[error("there are {most} {what} already, which is the most there may be: try again later")]
+    #[error("the limit of {most} {what} is reached; nothing was done: try again later")]
     TooMany {
         /// Of what.
         what: String,
@@ -69,7 +72,7 @@ pub enum Refusal {
         most: u64,
     },
     /// Backups were restored too often.
-    #[error("no generation of fences is left: the last one is {most}")]
+    #[error("a backup cannot be restored more often: the last generation of fences, {most}, is in use")]
     LastGeneration {
         /// How often they can be.
         most: u16,
@@ -78,18 +81,21 @@ pub enum Refusal {
     #[error("{0}")]
     NotByTurns(Beyond),
     /// No client of this node holds it; in a machine by turns, that of another one may.
-    #[error("no client of this node holds {name}: if one of another node does, ask that node (`quorate locks` there)")]
+    #[error(
+        "no client of this node holds {name}: if a client of another node does, send the request to that node \
+         (`quorate locks` shows its locks)"
+    )]
     NotHeldHere {
         /// The lock.
         name: String,
     },
     /// It was told of a turn, and does not go by turns.
-    #[error("this machine grants by itself, and not by turns")]
+    #[error("this command is only for the peer engine")]
     GrantsByItself,
     /// Somebody has got it since it was looked at.
     #[error(
-        "{name} was to be taken from the grant with fence {seen}, and its newest one has {now}: somebody else has it, \
-         and nothing was taken away; look again who does"
+        "{name} has a newer grant, with fence {now} instead of {seen}: another session holds it, and nothing was taken \
+         away; look at its holders again"
     )]
     OtherGrant {
         /// The lock.
@@ -105,29 +111,30 @@ pub enum Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Error, Serialize, Deserialize)]
 pub enum Beyond {
     /// To share a lock.
-    #[error(
-        "the peer engine lets one in at a time and has no shared locks: ask for it alone, or use --engine replicated"
-    )]
+    #[error("the peer engine has no shared locks: acquire the lock exclusively, or use --engine replicated")]
     Shared,
     /// To have several permits.
-    #[error("the peer engine lets one in at a time and has no permits: ask for it alone, or use --engine replicated")]
+    #[error("the peer engine has no locks with permits: acquire the lock exclusively, or use --engine replicated")]
     Permits,
     /// To keep a lock back after a loss.
     #[error(
-        "the peer engine cannot keep a lock from everybody after a loss, as nobody remembers it if the node dies: \
-         leave out the delay and show the fence to the resource, or use --engine replicated"
+        "the peer engine has no delay after the loss of a lock, because it would be lost if the node crashes: omit the \
+         delay and let the resource check the fence, or use --engine replicated"
     )]
     Delay,
     /// A name that is longer than processes tell each other.
-    #[error("the peer engine has names of at most {most} bytes: choose a shorter one, or use --engine replicated")]
+    #[error(
+        "the name is too long: the peer engine accepts at most {most} bytes; choose a shorter name, or use --engine \
+         replicated"
+    )]
     LongName {
         /// The longest.
         most: usize,
     },
     /// One more name than nodes keep.
     #[error(
-        "the peer engine keeps every name that was ever used, and there are as many as there may be: use few of them \
-         again and again, or use --engine replicated"
+        "the peer engine has reached its limit of names, which it keeps forever: use the same names again, or use \
+         --engine replicated"
     )]
     TooManyNames,
 }

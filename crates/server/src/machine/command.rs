@@ -15,7 +15,7 @@ impl TryFrom<u64> for SessionId {
     type Error = &'static str;
 
     fn try_from(number: u64) -> Result<SessionId, &'static str> {
-        SessionId::new(number).ok_or("a session's number is positive and below 2^63")
+        SessionId::new(number).ok_or("a session id must be positive and below 2^63")
     }
 }
 

@@ -23,8 +23,8 @@ impl Machine {
             return Ok(Response::Done);
         }
         for &holder in &holders {
-            let session = self.sessions.get_mut(&holder).expect("who holds a lock has a session");
-            let place = session.places.remove(name).expect("who holds a lock has a place there");
+            let session = self.sessions.get_mut(&holder).expect("a holder has a session");
+            let place = session.places.remove(name).expect("a holder has a place at its lock");
             self.leave(moment, holder, name, place, Departure::Forced, events);
         }
         self.go_on(moment, name, events);

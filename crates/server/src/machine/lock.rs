@@ -145,7 +145,7 @@ impl Lock {
 
     fn leave_crowd(&mut self, arrival: u64) {
         let crowd = arrival / CROWD;
-        let left = self.crowds.get_mut(&crowd).expect("who waits is one of a crowd");
+        let left = self.crowds.get_mut(&crowd).expect("every waiter is counted");
         *left -= 1;
         if *left == 0 {
             self.crowds.remove(&crowd);

@@ -185,14 +185,14 @@ impl Machine {
         if is_known {
             return Ok(Response::Over);
         }
-        at_most(MOST_PLACES, session.places.len(), "locks of this session")?;
+        at_most(MOST_PLACES, session.places.len(), "locks per session")?;
         let lock = self.locks.get(name);
         if let (Mode::Permit { of }, Some(permits)) = (mode, lock.and_then(Lock::permits))
             && of != permits
         {
             return Err(Refusal::OtherPermits { name: name.text.to_string(), of: permits });
         }
-        at_most(MOST_WAITERS, lock.map_or(0, |lock| lock.line.len()), "waiters for this lock")?;
+        at_most(MOST_WAITERS, lock.map_or(0, |lock| lock.line.len()), "waiters per lock")?;
         self.check_by_turns(&acquire)?;
         let is_free = self.turns.is_none() && lock.is_none_or(|lock| lock.is_free_for(mode));
         // By turns, who does not want to wait waits for the turn at least, if nobody here is before it.
@@ -229,7 +229,7 @@ impl Machine {
         events: &mut Vec<Event>,
     ) -> Result<Response, Refusal> {
         let Acquire { session, request, call, name, mode, value, .. } = acquire;
-        let lock = self.locks.get_mut(&name).expect("where a session has a place, there is a lock");
+        let lock = self.locks.get_mut(&name).expect("a place belongs to a lock");
         let (known_mode, known_value, fence) = match lock.line.get_mut(&place) {
             Some(waiting) => {
                 if waiting.mode == mode && !is_known {
@@ -239,7 +239,7 @@ impl Machine {
                 (waiting.mode, &mut waiting.value, None)
             }
             None => {
-                let holding = lock.holders.get_mut(&session).expect("who has a place holds or awaits the lock");
+                let holding = lock.holders.get_mut(&session).expect("a session with a place holds or awaits the lock");
                 if holding.mode == mode && !is_known && holding.call != call {
                     // It may have been told to who asked before, and to who asks now: no call gives it up any more.
                     holding.call = 0;
@@ -350,7 +350,7 @@ impl Machine {
         if held.is_none() || fence.is_some() && fence != held {
             return Err(Refusal::NotHeld { name: name.text.to_string() });
         }
-        let place = session.places.remove(name).expect("who holds a lock has a place there");
+        let place = session.places.remove(name).expect("a holder has a place at its lock");
         self.leave(moment, id, name, place, Departure::Released, events);
         self.go_on(moment, name, events);
         self.end_if_over(moment, id, events);
@@ -419,7 +419,7 @@ impl Machine {
         departure: Departure,
         events: &mut Vec<Event>,
     ) {
-        let lock = self.locks.get_mut(name).expect("where a session has a place, there is a lock");
+        let lock = self.locks.get_mut(name).expect("a place belongs to a lock");
         let Some(holding) = lock.remove_holder(id) else {
             let value = lock.remove_waiter(place).map(|waiting| waiting.value).unwrap_or_default();
             self.bytes -= bytes_of_place(name, &value) as u64;
@@ -450,7 +450,7 @@ impl Machine {
             return self.want_turn(name, events);
         }
         let fence = Fence::new(self.generation, moment.index);
-        let lock = self.locks.get_mut(name).expect("somebody was there a moment ago");
+        let lock = self.locks.get_mut(name).expect("the lock was there a moment ago");
         while let Some(admitted) = lock.admit(fence, moment) {
             let (session, since_ms, value) = (admitted.session, admitted.since_ms, admitted.value);
             events.push(Event::Granted { name: name.clone(), session, fence, since_ms, value });

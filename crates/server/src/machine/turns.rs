@@ -91,8 +91,8 @@ impl Machine {
         let holders = self.locks.get(name).map(|lock| &lock.holders);
         let holder = holders.and_then(|all| all.iter().find(|(_, holding)| holding.fence == fence)).map(|(id, _)| *id);
         if let Some(holder) = holder {
-            let session = self.sessions.get_mut(&holder).expect("who holds a lock has a session");
-            let place = session.places.remove(name).expect("who holds a lock has a place there");
+            let session = self.sessions.get_mut(&holder).expect("a holder has a session");
+            let place = session.places.remove(name).expect("a holder has a place at its lock");
             self.leave(moment, holder, name, place, Departure::TurnLost, events);
             self.go_on(moment, name, events);
             self.end_if_over(moment, holder, events);
@@ -113,7 +113,7 @@ impl Machine {
         let waiting = self.locks.get(name).into_iter().flat_map(|lock| &lock.line);
         let waiting: Vec<_> = waiting.map(|(place, waiting)| (*place, waiting.session)).collect();
         for &(place, id) in &waiting {
-            let session = self.sessions.get_mut(&id).expect("who waits has a session");
+            let session = self.sessions.get_mut(&id).expect("a waiter has a session");
             session.places.remove(name);
             self.leave(moment, id, name, place, Departure::NoTurn, events);
         }

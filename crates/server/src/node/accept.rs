@@ -93,7 +93,7 @@ impl Speech {
             self.http1.serve_connection(io, answers).with_upgrades().await
         };
         if let Err(error) = served {
-            tracing::debug!(%error, "a connection ended");
+            tracing::debug!(%error, "connection closed");
         }
     }
 }
@@ -139,7 +139,7 @@ pub(super) async fn accept<E: Engine>(listener: TcpListener, door: Door<E>, stop
             Ok((socket, _)) => socket,
             Err(error) => {
                 // A client that has gone already, or no file left: neither ends the service.
-                tracing::debug!(%error, "a connection was not accepted");
+                tracing::debug!(%error, "accepting connection failed");
                 tokio::time::sleep(PAUSE).await;
                 continue;
             }
@@ -161,7 +161,7 @@ pub(super) async fn accept<E: Engine>(listener: TcpListener, door: Door<E>, stop
             });
         } else if let Ok(place) = Arc::clone(&told_places).try_acquire_owned() {
             if said.is_none_or(|said: Instant| said.elapsed() > SAY_AGAIN) {
-                tracing::warn!(most_connections, "there are too many connections; clients are told so");
+                tracing::warn!(most_connections, "connections refused");
                 said = Some(Instant::now());
             }
             let routes = told_routes.clone();
@@ -178,11 +178,11 @@ async fn greet(socket: TcpStream, tls: Option<&Tls>, place: OwnedSemaphorePermit
     match tokio::time::timeout(HELLO_PATIENCE, Socket::open(socket, tls, place)).await {
         Ok(Ok(opened)) => Some(opened),
         Ok(Err(error)) => {
-            tracing::debug!(%error, "a connection ended before anything was asked");
+            tracing::debug!(%error, "connection closed before a request");
             None
         }
         Err(_) => {
-            tracing::debug!("a connection on which nothing was asked was closed");
+            tracing::debug!("idle connection closed");
             None
         }
     }
@@ -190,7 +190,8 @@ async fn greet(socket: TcpStream, tls: Option<&Tls>, place: OwnedSemaphorePermit
 
 fn too_many(most: usize) -> Failure {
     let detail = format!(
-        "this node has {most} connections and takes no more: close some, ask another node, or raise limits.connections"
+        "this node has reached its limit of {most} connections: close some, use another node, or raise \
+         limits.connections"
     );
     Problem::new(ProblemKind::TooMany, detail).into()
 }

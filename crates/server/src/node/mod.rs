@@ -124,8 +124,8 @@ pub enum NodeError {
     Join(#[from] JoinError),
     /// The directory is that of a node with another engine.
     #[error(
-        "{} has the data of a node with the {engine} engine, and fences would not go on from there: start it with \
-         --engine {engine}, or give another directory with --data",
+        "{} has the data of a node with the {engine} engine, and fences would not continue from there: start the node \
+         with --engine {engine}, or choose another directory with --data",
         data.display()
     )]
     OtherEngine {
@@ -211,7 +211,7 @@ impl Node {
             EngineSettings::Replicated(settings) => replicate(settings, hall, journal, address, believed).await?,
             EngineSettings::Peer(settings) => take_turns(settings, hall, journal).await?,
         };
-        tracing::info!(node, %address, version = env!("CARGO_PKG_VERSION"), "this node serves");
+        tracing::info!(node, %address, version = env!("CARGO_PKG_VERSION"), "node started");
         Ok(Node { engine, address, stopping, accepting })
     }
 
@@ -235,7 +235,7 @@ impl Node {
     }
 
     async fn close(self) {
-        tracing::info!("this node stops");
+        tracing::info!("node stopping");
         match &self.engine {
             Running::Replicated(service) => service.engine().shutdown(service.bequeath()).await,
             Running::Peer(engine) => engine.stop().await,

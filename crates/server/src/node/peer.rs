@@ -63,21 +63,23 @@ pub(super) fn routes(replica: Replica, believed: Believed) -> Router {
 async fn open(State(peers): State<Peers>, request: Request) -> Response {
     let Peers { replica, believed } = peers;
     let refused = match believed {
-        Believed::ByCertificate if request.extensions().get::<FromMember>().is_none() => {
-            Some(format!("members show a certificate of the cluster's authority that is valid for {MEMBER_NAME}"))
-        }
-        Believed::Nobody => {
-            Some("members show a certificate, and this node has none: start it with --tls-ca, …".into())
-        }
+        Believed::ByCertificate if request.extensions().get::<FromMember>().is_none() => Some(format!(
+            "connections between members need a certificate that the cluster's CA issued for {MEMBER_NAME}"
+        )),
+        Believed::Nobody => Some(
+            "connections between members need certificates, and this node has none: start it with --tls-ca, \
+                 --tls-cert and --tls-key"
+                .into(),
+        ),
         Believed::ByCertificate | Believed::Everybody => None,
     };
     if let Some(detail) = refused {
-        tracing::warn!("somebody without a member's certificate has tried to speak as a member");
+        tracing::warn!("member connection refused");
         return Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response();
     }
     let wanted = request.headers().get(header::UPGRADE).and_then(|value| value.to_str().ok());
     if !wanted.is_some_and(|wanted| wanted.eq_ignore_ascii_case(PROTOCOL)) {
-        return (StatusCode::UPGRADE_REQUIRED, "this address is for other members\n").into_response();
+        return (StatusCode::UPGRADE_REQUIRED, "this path is only for connections between members\n").into_response();
     }
     tokio::spawn(async move {
         // Whoever goes away before the upgrade has said nothing.
@@ -121,7 +123,7 @@ impl Connector for ByUpgrade {
             let response = sender.send_request(request).await.map_err(io::Error::other)?;
             if response.status() != StatusCode::SWITCHING_PROTOCOLS {
                 return Err(io::Error::other(format!(
-                    "it answers {}: is it a member of this cluster?",
+                    "unexpected HTTP status {}: is the node a member of this cluster?",
                     response.status()
                 )));
             }

@@ -25,7 +25,7 @@ pub const MEMBER_NAME: &str = "member.quorate.internal";
 #[derive(Debug, Error)]
 pub enum TlsError {
     /// A file cannot be read, or has not in it what it should have.
-    #[error("{} cannot be used: {why}; `quorate keys nodes` makes such files", file.display())]
+    #[error("invalid certificate or key file {}: {why}; `quorate keys nodes` creates such files", file.display())]
     File {
         /// Which.
         file: PathBuf,
@@ -33,7 +33,7 @@ pub enum TlsError {
         why: String,
     },
     /// They do not belong together.
-    #[error("{} and {} cannot be used together: {why}", cert.display(), key.display())]
+    #[error("the certificate {} and the key {} do not belong together: {why}", cert.display(), key.display())]
     Pair {
         /// The certificate.
         cert: PathBuf,
@@ -43,7 +43,11 @@ pub enum TlsError {
         why: String,
     },
     /// Nobody who trusts the authority would trust the certificate.
-    #[error("{} is no valid certificate of {}: {why}; `quorate keys nodes` makes both", cert.display(), ca.display())]
+    #[error(
+        "the certificate {} was not issued by the CA {}, or is not valid: {why}; `quorate keys nodes` creates both",
+        cert.display(),
+        ca.display()
+    )]
     NotFrom {
         /// The certificate.
         cert: PathBuf,
@@ -53,7 +57,11 @@ pub enum TlsError {
         why: String,
     },
     /// Other members would refuse the certificate.
-    #[error("{} is no member's: it must be valid for {MEMBER_NAME}, as `quorate keys nodes` makes it", .0.display())]
+    #[error(
+        "the certificate {} is not for a member: it must be valid for {MEMBER_NAME}; `quorate keys nodes` creates \
+         such certificates",
+        .0.display()
+    )]
     NotAMember(PathBuf),
 }
 
@@ -78,7 +86,7 @@ fn certificates(file: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     let read = CertificateDer::pem_file_iter(file).map_err(|error| unusable(file, &error))?;
     let found = read.collect::<Result<Vec<_>, _>>().map_err(|error| unusable(file, &error))?;
     if found.is_empty() {
-        return Err(unusable(file, &"there is no certificate in it"));
+        return Err(unusable(file, &"it contains no certificate"));
     }
     Ok(found)
 }

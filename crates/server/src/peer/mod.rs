@@ -148,7 +148,10 @@ async fn follow(node: Node, inner: Weak<Inner>) {
     }
     if let Some(inner) = inner.upgrade().filter(|inner| !inner.table.is_closed()) {
         let trouble = inner.table.node().trouble();
-        let trouble = trouble.map_or_else(|| "the node has stopped by itself".into(), |trouble| trouble.to_string());
+        let trouble = trouble.map_or_else(
+            || "the node has stopped unexpectedly: its log says why".into(),
+            |trouble| trouble.to_string(),
+        );
         inner.trouble.send_replace(Some(trouble));
     }
 }
@@ -217,7 +220,7 @@ impl Cluster for PeerEngine {
     }
 }
 
-const FIXED: &str = "the members of the peer engine are a fixed list: stop all nodes and start them with another list \
-                     of --member, or use --engine replicated";
-const NOTHING_TO_KEEP: &str = "the peer engine has nothing to back up, as sessions and locks end with their node: \
-                               --engine replicated keeps them";
+const FIXED: &str = "the peer engine has a fixed list of members: stop all nodes and start them with another list of \
+     --member, or use --engine replicated";
+const NOTHING_TO_KEEP: &str = "the peer engine has nothing to back up, because sessions and locks end when their node \
+     stops: use --engine replicated to keep them";

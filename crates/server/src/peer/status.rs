@@ -5,7 +5,8 @@ use quorate_net::NodeStatus;
 use super::settings::TurnSettings;
 
 /// What is said of a node that takes turns no more.
-const LEFT: &str = "this node has left its group and lets nobody in: its log says why; mend that and start it again";
+const LEFT: &str = "this node has left its group and grants nothing: its log says why; fix the cause and restart the \
+     node";
 
 /// How a node is doing, and how its group takes turns.
 #[derive(Clone, Debug)]
@@ -30,13 +31,16 @@ impl Status {
         let suspected = names(of_suspected.collect());
         if self.turns.is_guarded && !has_majority(node) {
             return Some(format!(
-                "this node lets nobody in, as it does not reach a majority: nothing is heard of {suspected}"
+                "this node grants nothing because it cannot reach a majority: it receives nothing from {suspected}"
             ));
         }
         let awaited = node.awaited.as_ref()?;
         let whom = if awaited.is_empty() { suspected } else { names(awaited.iter().map(|id| id.number()).collect()) };
-        let others = if awaited.is_empty() { ", whom others reach" } else { "" };
-        Some(format!("this node does not take part yet, and lets nobody in: it waits to hear from {whom}{others}"))
+        let others = if awaited.is_empty() { ", which other members can reach" } else { "" };
+        Some(format!(
+            "this node has not joined its group yet and grants nothing: it waits for a message from \
+             {whom}{others}"
+        ))
     }
 }
 

@@ -191,7 +191,7 @@ impl Table {
     fn lost(self: &Arc<Self>, name: &Name, number: u64, fence: Fence) {
         let mut state = self.state();
         if state.is_current(name, number) {
-            tracing::warn!(%name, %fence, "the turn was taken away from this node, and so the lock from its holder");
+            tracing::warn!(%name, %fence, "lock lost to another node");
             self.apply_to(&mut state, Command::TurnLost { name: name.clone(), fence });
         }
     }
@@ -237,7 +237,7 @@ async fn take_turn(table: Arc<Table>, name: Name, number: u64) {
         // A node that has stopped says so itself, and takes nobody's turn any more.
         Err(Refused::Stopped) => return,
         Err(refused) => {
-            tracing::warn!(%name, "no turn can be had: {refused}");
+            tracing::warn!(%name, reason = %refused, "lock request refused");
             return table.refuse(&name, number);
         }
     };

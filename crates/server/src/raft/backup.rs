@@ -42,16 +42,19 @@ pub fn examine(backup: &[u8]) -> Result<Contents, Damage> {
 #[derive(Debug, Error)]
 pub enum SalvageError {
     /// Nothing is there.
-    #[error("{} is no data directory of a node: name the one that `quorate serve --data` was given", .0.display())]
+    #[error(
+        "{} is not the data directory of a node: name the directory that was passed to `quorate serve --data`",
+        .0.display()
+    )]
     NoData(PathBuf),
     /// There is a node that has never belonged to a cluster.
-    #[error("the node of {} has never heard of a cluster, so there is nothing to back up", .0.display())]
+    #[error("the node in {} has never belonged to a cluster, so there is nothing to back up", .0.display())]
     Empty(PathBuf),
     /// It is damaged, or in use.
     #[error(transparent)]
     Start(#[from] StartError),
     /// The disk does not work, or the log is not what was written.
-    #[error("the log cannot be read: {0}")]
+    #[error("cannot read the log: {0}")]
     Disk(#[from] io::Error),
 }
 
@@ -93,19 +96,19 @@ fn apply_all(log: &Log, state: &mut State) -> io::Result<()> {
 #[derive(Debug, Error)]
 pub enum RestoreError {
     /// It is no backup, or a damaged one.
-    #[error("the backup cannot be used: {0}; nothing was written")]
+    #[error("cannot restore the backup: {0}; nothing was written")]
     Damaged(Damage),
     /// There is something there already.
-    #[error("{} is not empty: restore into a new directory; nothing was written", .0.display())]
+    #[error("{} is not empty; nothing was written: restore into an empty directory", .0.display())]
     NotEmpty(PathBuf),
     /// It was restored too often.
-    #[error("the backup cannot be used: {0}; nothing was written")]
+    #[error("cannot restore the backup: {0}; nothing was written")]
     Refused(Refusal),
     /// The disk does not work.
-    #[error("the disk cannot be used: {0}; empty the directory before trying again")]
+    #[error("cannot write to the directory: {0}; empty it before you try again")]
     Disk(#[from] io::Error),
     /// The new log cannot be made.
-    #[error("{0}; empty the directory before trying again")]
+    #[error("{0}; empty the directory before you try again")]
     Log(StartError),
 }
 

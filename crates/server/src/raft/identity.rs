@@ -66,7 +66,7 @@ impl IdentityFile {
         let joined = Identity { cluster: Some(cluster), ..*identity };
         write(&self.path, &joined)?;
         *identity = joined;
-        tracing::info!(node = identity.node, %cluster, "this node belongs to a cluster from now on");
+        tracing::info!(node = identity.node, %cluster, "joined cluster");
         Ok(cluster)
     }
 }

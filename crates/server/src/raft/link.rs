@@ -60,13 +60,13 @@ impl Connector for PlainTcp {
 /// Why there is no reply.
 #[derive(Clone, Debug, Error)]
 pub(super) enum Unreached {
-    #[error("it cannot be reached: {0}")]
+    #[error("connection failed: {0}")]
     Disconnected(String),
-    #[error("it refuses to talk: {0}")]
+    #[error("connection refused by the other node: {0}")]
     Refused(Refused),
-    #[error("there was no reply in time")]
+    #[error("no reply in time")]
     Late,
-    #[error("it failed: {0}")]
+    #[error("request failed: {0}")]
     Failed(String),
 }
 
@@ -99,20 +99,22 @@ impl Caller {
     ) -> Result<(Stream, RandomId), Unreached> {
         let broken = |error: io::Error| Unreached::Disconnected(error.to_string());
         let identity = self.identity.get();
-        let cluster = identity.cluster.ok_or_else(|| Unreached::Failed("this node has no cluster yet".into()))?;
+        let cluster =
+            identity.cluster.ok_or_else(|| Unreached::Failed("this node does not belong to a cluster yet".into()))?;
         let stream = self.connector.connect(address.into()).await.map_err(broken)?;
         let mut stream = Framed::new(stream, wire::introduction_codec());
         let (from, from_data) = (identity.node, identity.data);
         let hello = Hello { protocol: PROTOCOL, cluster, from, from_data, to, to_data };
         stream.send(wire::encode(0, &hello)).await.map_err(broken)?;
-        let frame = stream.next().await.ok_or_else(|| Unreached::Disconnected("it hung up".into()))?;
+        let frame =
+            stream.next().await.ok_or_else(|| Unreached::Disconnected("the node closed the connection".into()))?;
         match wire::decode(&frame.map_err(broken)?) {
             Some((_, Welcome::Come { data })) => {
                 wire::lengthen(stream.codec_mut());
                 Ok((stream, data))
             }
             Some((_, Welcome::Refused(refused))) => Err(Unreached::Refused(refused)),
-            None => Err(Unreached::Failed("it does not speak this protocol".into())),
+            None => Err(Unreached::Failed("malformed handshake".into())),
         }
     }
 }
@@ -149,9 +151,9 @@ impl Link {
         let (reply, receiver) = oneshot::channel();
         self.outgoing
             .try_send(Outgoing { request, reply })
-            .map_err(|_| Unreached::Failed("too many requests wait".into()))?;
+            .map_err(|_| Unreached::Failed("too many pending requests".into()))?;
         let replied = timeout(patience, receiver).await.map_err(|_| Unreached::Late)?;
-        let reply = replied.unwrap_or_else(|_| Err(Unreached::Disconnected("this node stops".into())))?;
+        let reply = replied.unwrap_or_else(|_| Err(Unreached::Disconnected("this node is shutting down".into())))?;
         self.answered.store(self.made.elapsed().as_millis() as u64, Ordering::Relaxed);
         match reply {
             Reply::Failed(why) => Err(Unreached::Failed(why)),
@@ -176,7 +178,7 @@ async fn run(caller: Arc<Caller>, target: NodeId, member: Member, mut outgoing: 
                 if let Unreached::Refused(refused) = &why
                     && !std::mem::replace(&mut refused_before, true)
                 {
-                    tracing::error!(node = target, "{refused}");
+                    tracing::error!(node = target, reason = %refused, "member refused connection");
                 }
                 // Whoever does not wait any more needs no answer.
                 let _ = first.reply.send(Err(why.clone()));
@@ -210,7 +212,7 @@ async fn send(
 ) -> String {
     let mut next = Some(first);
     for number in wire::ALIVE + 1.. {
-        let Some(Outgoing { request, reply }) = next else { return "this node stops".into() };
+        let Some(Outgoing { request, reply }) = next else { return "this node is shutting down".into() };
         {
             let mut pending = super::lock(pending);
             if pending.len() >= MOST_WAITING {
@@ -232,7 +234,7 @@ async fn send(
             }
         };
     }
-    "all numbers are used".into()
+    "request numbers exhausted".into()
 }
 
 async fn receive(mut stream: SplitStream<Stream>, pending: &Pending) -> String {
@@ -240,10 +242,10 @@ async fn receive(mut stream: SplitStream<Stream>, pending: &Pending) -> String {
         let frame = match timeout(SILENCE, stream.next()).await {
             Ok(Some(Ok(frame))) => frame,
             Ok(Some(Err(error))) => return error.to_string(),
-            Ok(None) => return "it hung up".into(),
-            Err(_) => return "it is silent".into(),
+            Ok(None) => return "the node closed the connection".into(),
+            Err(_) => return "the node stopped sending".into(),
         };
-        let Some((number, reply)) = wire::decode(&frame) else { return "it talks nonsense".into() };
+        let Some((number, reply)) = wire::decode(&frame) else { return "malformed frame".into() };
         if let Some(waiting) = super::lock(pending).remove(&number) {
             let _ = waiting.send(Ok(reply));
         }

@@ -53,7 +53,7 @@ impl Log {
             _ => StartError::Disk(error),
         })?;
         if let Some((file, at)) = cut {
-            tracing::warn!(file = %file.display(), at, "cut off a record that a crash had torn");
+            tracing::warn!(file = %file.display(), at, "torn record cut off");
         }
         let (wal, ahead) = (Arc::new(wal), Arc::default());
         let log = Log { wal, node, times, ahead };

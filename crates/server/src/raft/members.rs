@@ -43,14 +43,14 @@ pub struct MemberView {
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum MemberError {
     /// Only the leader changes members.
-    #[error("no node leads that could be asked; nothing was changed: is a majority of the members running?")]
+    #[error("the cluster has no leader; nothing was changed: check that a majority of the members runs")]
     Elsewhere {
         /// Which, if that is known.
         leader: Option<NodeId>,
     },
     /// The new member cannot be reached.
     #[error(
-        "node {node} at {address} cannot be added: {reason}; nothing was changed. It must run already, on an empty \
+        "cannot add node {node} at {address}: {reason}; nothing was changed. The node must already run, with an empty \
          data directory: `quorate serve --node {node} --listen {address} --join`"
     )]
     Unreachable {
@@ -62,13 +62,16 @@ pub enum MemberError {
         reason: String,
     },
     /// There was another member of this number.
-    #[error("there was a member {node} with another data directory: add this one under a new id; nothing was changed")]
+    #[error(
+        "node {node} was a member with another data directory before; nothing was changed: add this node under a new \
+         id"
+    )]
     NumberUsed {
         /// The number.
         node: NodeId,
     },
     /// There is a member of this number elsewhere.
-    #[error("member {node} is at {address}: remove it first if it has moved; nothing was changed")]
+    #[error("node {node} is already a member, at {address}; nothing was changed: if it has moved, remove it first")]
     OtherAddress {
         /// The member.
         node: NodeId,
@@ -76,27 +79,27 @@ pub enum MemberError {
         address: String,
     },
     /// It is too slow.
-    #[error("node {node} has not caught up in time: it stays a learner; ask again to go on, or remove it")]
+    #[error("node {node} has not caught up in time and stays a learner: add it again to continue, or remove it")]
     Slow {
         /// The new member.
         node: NodeId,
     },
     /// There is no such member.
-    #[error("there is no member {node}; nothing was changed")]
+    #[error("node {node} is not a member; nothing was changed")]
     NoMember {
         /// The number.
         node: NodeId,
     },
     /// Nobody would be left.
-    #[error("member {node} is the last one that votes, and somebody must; nothing was changed")]
+    #[error("node {node} is the last voting member and cannot be removed; nothing was changed")]
     Last {
         /// The member.
         node: NodeId,
     },
     /// The new member could not reach this one.
     #[error(
-        "node {node} could not reach node {leader} at {address}: start node {leader} again with `--advertise ADDRESS`, \
-         where others reach it; nothing was changed"
+        "node {node} could not reach node {leader} at {address}; nothing was changed: restart node {leader} with \
+         `--advertise ADDRESS`, an address that the other nodes can reach"
     )]
     NotAdvertised {
         /// The new member.
@@ -107,7 +110,7 @@ pub enum MemberError {
         address: String,
     },
     /// It is not known what came of it.
-    #[error("it is not known whether this was done ({reason}): look at the members, and ask again")]
+    #[error("the outcome is unknown ({reason}): list the members, and repeat the change if it was not made")]
     Unknown {
         /// What happened.
         reason: String,
@@ -163,10 +166,10 @@ impl Inner {
         let Some(member) = self.member(leader) else { return Err(MemberError::Elsewhere { leader: None }) };
         match self.links.to(leader, &member).call(Request::Change(change.clone()), CHANGING).await {
             Ok(Reply::Changed(outcome)) => outcome,
-            Ok(_) => Err(MemberError::Unknown { reason: "the leader answered something else".into() }),
+            Ok(_) => Err(MemberError::Unknown { reason: "the leader sent an unexpected reply".into() }),
             // Nothing was sent, or the leader said so: it was not done.
             Err(Unreached::Refused(_)) => Err(MemberError::Elsewhere { leader: None }),
-            Err(why) => Err(MemberError::Unknown { reason: format!("node {leader} leads, and {why}") }),
+            Err(why) => Err(MemberError::Unknown { reason: format!("asking the leader, node {leader}: {why}") }),
         }
     }
 
@@ -201,12 +204,12 @@ impl Inner {
             return Err(MemberError::NumberUsed { node });
         }
         self.settle_own_address(node, &address).await?;
-        tracing::info!(node, address, "a member is added: it learns first");
+        tracing::info!(node, address, "learner added");
         let member = Member { address, data };
         self.change(ChangeMembers::AddNodes(BTreeMap::from([(node, member)]))).await?;
         timeout(CATCHING_UP, self.caught_up(node)).await.map_err(|_| MemberError::Slow { node })??;
         self.change(ChangeMembers::AddVoterIds(BTreeSet::from([node]))).await?;
-        tracing::info!(node, "a member votes from now on");
+        tracing::info!(node, "member added");
         Ok(())
     }
 
@@ -259,7 +262,7 @@ impl Inner {
         let change =
             if voters.contains(&node) { ChangeMembers::RemoveVoters(nodes) } else { ChangeMembers::RemoveNodes(nodes) };
         self.change(change).await?;
-        tracing::info!(node, "a member is removed");
+        tracing::info!(node, "member removed");
         let left = self.members();
         self.links.retain(|id| left.iter().any(|member| member.node == id));
         Ok(())
@@ -297,7 +300,7 @@ impl Inner {
                 if let Some(link) = link
                     && let Err(why) = link.call(request, Duration::from_millis(300)).await
                 {
-                    tracing::warn!(node, "cannot prepare it for another leader: {why}");
+                    tracing::warn!(node, error = %why, "announcing successor failed");
                 }
             }
         };

@@ -233,7 +233,7 @@ impl Replica {
     /// Stops at once, as a crash would, except that everything is closed when this returns.
     pub async fn stop(&self) {
         if let Err(error) = self.0.raft.shutdown().await {
-            tracing::error!("the node did not stop in an orderly way: {error}");
+            tracing::error!(%error, "stopping replica failed");
         }
         self.0.links.caller.stopping.cancel();
         let log = self.0.log.clone();
@@ -251,8 +251,8 @@ async fn tell_of_failure(raft: Raft, inner: Weak<Inner>) {
     let failed = failed.ok().and_then(|metrics| metrics.running_state.clone().err());
     if let (Some(error), Some(inner)) = (failed, inner.upgrade()) {
         inner.report_trouble(&format!(
-            "the node has stopped, and nothing that it acknowledged is lost: {error}. Make room or mend the disk, and \
-             start it again"
+            "the node has stopped: {error}. Everything that it acknowledged is safe. Free disk space or repair the \
+             disk, and restart the node"
         ));
     }
 }
@@ -282,7 +282,7 @@ impl Inner {
             match this.raft.initialize(members).await {
                 Ok(()) | Err(RaftError::APIError(InitializeError::NotAllowed(_))) => Some(()),
                 Err(error) => {
-                    this.report_trouble(&format!("the cluster cannot begin: {error}"));
+                    this.report_trouble(&format!("cannot create the cluster: {error}"));
                     None
                 }
             }
@@ -316,7 +316,7 @@ impl Inner {
                     return None;
                 }
                 Err(why) if attempts.is_multiple_of(REMIND) => {
-                    tracing::info!(node, address, "waiting for a first member: {why}");
+                    tracing::info!(node, address, error = %why, "first member awaited");
                 }
                 Err(_) => {}
             }
@@ -348,7 +348,7 @@ impl Inner {
         self.trouble.send_if_modified(|before| {
             let is_new = before.as_deref() != Some(trouble);
             if is_new {
-                tracing::error!("{trouble}");
+                tracing::error!(reason = trouble, "node out of service");
                 *before = Some(trouble.into());
             }
             is_new
@@ -373,7 +373,10 @@ impl Inner {
         let silence = silence.filter(|&silence| silence > longest_silence);
         let unheard = silence.map(|silence| {
             let seconds = silence / 1000;
-            format!("no majority of the members has answered for {seconds} s: nothing is granted until it does")
+            format!(
+                "this node leads, but no majority of the members has answered for {seconds} s: nothing is granted \
+                 until a majority answers"
+            )
         });
         Status {
             node: identity.node,

@@ -105,7 +105,7 @@ fn failure<E: std::error::Error>(why: &Unreached) -> Failure<E> {
 }
 
 fn nonsense() -> Unreached {
-    Unreached::Failed("its reply belongs to another request".into())
+    Unreached::Failed("the reply belongs to another request".into())
 }
 
 impl RaftNetwork<Types> for Connection {

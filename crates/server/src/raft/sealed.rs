@@ -15,10 +15,10 @@ const HEADER: usize = 8 + 4 + 4;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Damage {
     /// It begins with something else.
-    #[error("it is not a file of quorate, or its beginning is damaged")]
+    #[error("it is not a file of quorate, or its header is damaged")]
     OtherKind,
     /// A newer release wrote it.
-    #[error("it has format {found} and this release knows those up to {known}: use a newer release")]
+    #[error("it has format {found}, and this release reads formats up to {known}: use a newer release")]
     Newer {
         /// Its format.
         found: u32,
@@ -26,10 +26,10 @@ pub enum Damage {
         known: u32,
     },
     /// It is not what was written.
-    #[error("its checksum is wrong, so it is damaged")]
+    #[error("its checksum is wrong: the file is damaged")]
     Checksum,
     /// It is what was written, and yet makes no sense.
-    #[error("it cannot be read")]
+    #[error("its contents are malformed")]
     Contents,
 }
 

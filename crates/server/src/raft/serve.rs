@@ -43,7 +43,7 @@ impl Inner {
     pub(super) async fn serve(self: &Arc<Inner>, stream: impl AsyncRead + AsyncWrite + Send + Unpin) {
         let conversation = self.converse(stream);
         if let Some(Err(why)) = self.links.caller.stopping.run_until_cancelled(conversation).await {
-            tracing::debug!("a member's stream ended: {why}");
+            tracing::debug!(error = %why, "member connection closed");
         }
     }
 
@@ -115,7 +115,7 @@ impl Inner {
             Ok(cluster) if cluster == hello.cluster => Ok(()),
             Ok(theirs) => Err(Refused::OtherCluster { node, theirs }),
             Err(error) => {
-                tracing::error!("cannot write the identity of this node: {error}");
+                tracing::error!(%error, "writing identity failed");
                 Err(Refused::Disk { node })
             }
         }
@@ -124,14 +124,12 @@ impl Inner {
     async fn answer(&self, from: NodeId, request: Request) -> Reply {
         let failed = |error: &dyn std::fmt::Display| Reply::Failed(error.to_string());
         match request {
-            Request::Append(request) if !wire::is_sound(&request) => {
-                Reply::Failed("these entries make no sense".into())
-            }
+            Request::Append(request) if !wire::is_sound(&request) => Reply::Failed("malformed entries".into()),
             Request::Append(request) => match self.raft.append_entries(request).await {
                 Ok(response) => Reply::Append(response.into()),
                 Err(error) => failed(&error),
             },
-            Request::Vote(request) if !wire::is_sound_vote(&request.vote) => Reply::Failed("no such vote".into()),
+            Request::Vote(request) if !wire::is_sound_vote(&request.vote) => Reply::Failed("malformed vote".into()),
             Request::Vote(request) => match self.raft.vote(request).await {
                 Ok(response) => Reply::Vote(response),
                 Err(error) => failed(&error),
@@ -153,7 +151,7 @@ impl Inner {
     async fn receive(&self, from: NodeId, part: SnapshotPart) -> Result<Vote, String> {
         let SnapshotPart { vote, meta, offset, bytes, is_last } = part;
         if !wire::is_sound_vote(&vote) || !vote.is_committed() || !wire::is_sound_id(meta.last_log_id.as_ref()) {
-            return Err("this snapshot makes no sense".into());
+            return Err("malformed snapshot".into());
         }
         let mut receiving = self.receiving.lock().await;
         if offset == 0 {
@@ -165,7 +163,7 @@ impl Inner {
         });
         let Some(whole) = whole else {
             *receiving = None;
-            return Err("this part of a snapshot does not follow the one before".into());
+            return Err("snapshot part out of order".into());
         };
         whole.bytes.extend_from_slice(&bytes);
         if !is_last {
@@ -174,7 +172,7 @@ impl Inner {
         let bytes = std::mem::take(&mut whole.bytes);
         *receiving = None;
         // openraft stops a node whose snapshot cannot be installed, so a damaged one must not get that far.
-        super::state::State::from_bytes(&bytes).map_err(|damage| format!("the snapshot is useless: {damage}"))?;
+        super::state::State::from_bytes(&bytes).map_err(|damage| format!("malformed snapshot: {damage}"))?;
         let snapshot = Snapshot { meta, snapshot: Box::new(Cursor::new(bytes)) };
         let installed = self.raft.install_full_snapshot(vote, snapshot).await;
         installed.map(|response| response.vote).map_err(|error| error.to_string())
@@ -186,7 +184,7 @@ impl Inner {
     pub(super) async fn succeed(&self, term: u64, successor: NodeId) -> Result<(), String> {
         let current = self.raft.server_metrics().borrow().vote.leader_id().term;
         if current.checked_add(1) != Some(term) {
-            return Err("the term is over".into());
+            return Err("the term has ended".into());
         }
         if successor == self.identity.get().node {
             return self.raft.trigger().elect().await.map_err(|error| error.to_string());
@@ -219,5 +217,7 @@ async fn send<S: AsyncRead + AsyncWrite + Send + Unpin>(
 }
 
 async fn in_time(sent: impl Future<Output = Result<(), std::io::Error>>) -> Result<(), std::io::Error> {
-    timeout(STUCK, sent).await.unwrap_or_else(|_| Err(std::io::Error::other("it does not take its replies")))
+    timeout(STUCK, sent)
+        .await
+        .unwrap_or_else(|_| Err(std::io::Error::other("the other node does not read its replies")))
 }

@@ -134,10 +134,10 @@ impl Settings {
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The disk does not work.
-    #[error("the disk cannot be used: {0}")]
+    #[error("cannot use the disk: {0}")]
     Disk(#[from] io::Error),
     /// There is no directory for the data, and none can be made.
-    #[error("{} cannot be used as a data directory: {error}", directory.display())]
+    #[error("cannot use {} as the data directory: {error}", directory.display())]
     NoDirectory {
         /// Which.
         directory: PathBuf,
@@ -145,7 +145,7 @@ pub enum StartError {
         error: io::Error,
     },
     /// Two processes would use one directory.
-    #[error("{} is in use by another process: stop that, or choose another data directory", directory.display())]
+    #[error("{} is in use by another process: stop that process, or choose another data directory", directory.display())]
     InUse {
         /// The log's directory.
         directory: PathBuf,
@@ -165,8 +165,8 @@ pub enum StartError {
     },
     /// There are data, but nothing says whose.
     #[error(
-        "{} has data but its file `identity` is missing: put it back, or remove this member from the cluster, empty \
-         the directory and add it under a new id", directory.display()
+        "{} contains data, but its file `identity` is missing: restore that file, or remove this member from the \
+         cluster, empty the directory and add the node under a new id", directory.display()
     )]
     NoIdentity {
         /// The data directory.
@@ -174,8 +174,8 @@ pub enum StartError {
     },
     /// A file is damaged, or newer than this program.
     #[error(
-        "{} cannot be used: {damage}. If it is damaged: remove this member from the cluster, empty its data directory \
-         and add it under a new id; a node that is alone is restored from a backup", path.display()
+        "cannot read {}: {damage}. If the file is damaged, remove this member from the cluster, empty its data \
+         directory and add the node under a new id; restore a single node from a backup", path.display()
     )]
     DamagedFile {
         /// The file.
@@ -186,7 +186,7 @@ pub enum StartError {
     /// The log is damaged, and not only at its end.
     #[error(
         "the log in {} is damaged ({reason}): remove this member from the cluster, empty its data directory and add \
-         it under a new id; a node that is alone is restored from a backup", directory.display()
+         the node under a new id; restore a single node from a backup", directory.display()
     )]
     DamagedLog {
         /// The log's directory.
@@ -207,10 +207,10 @@ pub enum StartError {
         reason: String,
     },
     /// What the log says cannot be applied.
-    #[error("the node cannot go on from its log: {0}")]
+    #[error("cannot replay the log: {0}")]
     Log(String),
     /// The first members do not include this node.
-    #[error("node {node} at {address} is not among the first members: list it there, or give no first members")]
+    #[error("node {node} at {address} is not in the list of first members: add it, or pass no list")]
     NotAmongFirst {
         /// The node.
         node: NodeId,
@@ -219,7 +219,8 @@ pub enum StartError {
     },
     /// The timing makes no sense.
     #[error(
-        "the heartbeat must be less than half of the shortest election timeout, and that less than the longest: {0:?}"
+        "invalid timing {0:?}: the heartbeat must be less than half of the shortest election timeout, which must be \
+         less than the longest"
     )]
     Timing(Timing),
 }

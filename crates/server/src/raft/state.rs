@@ -187,7 +187,7 @@ impl RaftSnapshotBuilder<Types> for Builder {
             let bytes = state.to_bytes();
             shared.save(state.applied, &bytes)?;
             let (entry, took_ms) = (state.applied.map(|id| id.index), began.elapsed().as_millis() as u64);
-            tracing::info!(entry, bytes = bytes.len(), took_ms, "a snapshot is written");
+            tracing::info!(entry, bytes = bytes.len(), took_ms, "snapshot written");
             Ok(Snapshot { meta: state.meta(), snapshot: Box::new(Cursor::new(bytes)) })
         })
         .await
@@ -215,7 +215,7 @@ impl RaftStateMachine<Types> for Store {
         let applied: Result<_, MalformedBatch> =
             self.shared.change(|state| entries.into_iter().map(|entry| state.apply(entry, listener)).collect());
         applied.map_err(|unreadable| {
-            tracing::error!("{unreadable}");
+            tracing::error!(error = %unreadable, "applying entries failed");
             StorageIOError::write_state_machine(AnyError::new(&unreadable)).into()
         })
     }
@@ -242,7 +242,7 @@ impl RaftStateMachine<Types> for Store {
         blocking(move || {
             shared.save(state.applied, &state.to_bytes())?;
             let (entry, commands) = (state.applied.map(|id| id.index), state.commands);
-            tracing::info!(entry, commands, "a snapshot of the leader is installed: this node was far behind");
+            tracing::info!(entry, commands, "snapshot installed");
             shared.change(|before| {
                 *before = state;
                 shared.listener.replaced(&before.machine, before.commands);

@@ -69,7 +69,7 @@ impl SyncTimes {
     pub(super) fn record(&self, took: Duration) {
         if took > SLOW {
             // Writes follow each other, so there are two such lines a second at most.
-            tracing::warn!(took_ms = took.as_millis() as u64, "the disk is slow: a write of the log took long");
+            tracing::warn!(took_ms = took.as_millis() as u64, "log write slow");
         }
         let took_us = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
         let bucket = (u64::BITS - took_us.leading_zeros()) as usize;

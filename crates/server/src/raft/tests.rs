@@ -181,7 +181,7 @@ async fn a_flipped_bit_anywhere_in_the_log_is_refused() {
         let opened = Log::open(&directory.0.join("log"), 1, Arc::new(SyncTimes::default()));
         let error = opened.map(drop).unwrap_err();
         assert!(matches!(error, StartError::DamagedLog { .. }), "byte {at}: {error}");
-        assert!(error.to_string().contains("add it under a new id"));
+        assert!(error.to_string().contains("under a new id"));
         assert_eq!(std::fs::read(&path).unwrap(), damaged, "nothing is cut off");
     }
 }

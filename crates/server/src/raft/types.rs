@@ -73,7 +73,7 @@ pub(crate) struct Batch(Bytes);
 
 /// A batch that cannot be decoded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("the log has a batch of commands that cannot be decoded: remove this member and add it under a new id")]
+#[error("the log contains a malformed batch of commands: remove this member and add it under a new id")]
 pub(crate) struct MalformedBatch;
 
 impl Batch {

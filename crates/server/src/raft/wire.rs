@@ -60,16 +60,19 @@ pub(super) enum Welcome {
 #[derive(Clone, Debug, PartialEq, Eq, Error, Serialize, Deserialize)]
 pub enum Refused {
     /// They would not understand each other.
-    #[error("the other node speaks protocol {theirs} and this one {PROTOCOL}: upgrade one release at a time")]
+    #[error(
+        "the other node uses version {theirs} of the protocol and this node version {PROTOCOL}: run the same release \
+         on all nodes"
+    )]
     Protocol {
         /// What the other one speaks.
         theirs: u32,
     },
     /// They belong to different clusters.
     #[error(
-        "node {node} belongs to another cluster ({theirs}). If this node was a member of that one and has lost its \
-         disk: remove it there (`quorate member remove`), start it with an empty data directory, a new --node number \
-         and --join, and add it (`quorate member add`). If the clusters are two: give each its own addresses"
+        "node {node} belongs to another cluster ({theirs}). If this node was a member of that cluster and lost its \
+         disk: remove it there (`quorate member remove`), start it with an empty data directory, a new --node id and \
+         --join, and add it (`quorate member add`). If these are two clusters: give each its own addresses"
     )]
     OtherCluster {
         /// Who refused.
@@ -78,7 +81,7 @@ pub enum Refused {
         theirs: RandomId,
     },
     /// At this address there is somebody else.
-    #[error("node {found} answers at the address of node {expected}: correct the addresses")]
+    #[error("node {found} answers at the address of node {expected}: correct the addresses of the members")]
     OtherNode {
         /// Who is there.
         found: NodeId,
@@ -87,9 +90,9 @@ pub enum Refused {
     },
     /// A member's disk was emptied.
     #[error(
-        "node {node} has another data directory than the cluster knows, so it has forgotten what it promised: \
-         `quorate member remove {node}`, then add it under a new id (an empty data directory, a new --node number, \
-         --join, and `quorate member add`)"
+        "node {node} has another data directory than the cluster knows, so its votes and log may be lost: run `quorate \
+         member remove {node}`, then add it under a new id (an empty data directory, a new --node id, --join, and \
+         `quorate member add`)"
     )]
     Forgetful {
         /// Which member.

@@ -42,30 +42,33 @@ pub enum ServiceError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// It cannot be had at once.
-    #[error("it is held by somebody else, or kept back for a while, and the request was not to wait")]
+    #[error("it is held by another session, or its delay has not ended, and the request was not to wait")]
     Busy,
     /// It could not be had in time. The place in line was given up.
-    #[error("it was not granted in time; the place in line was given up")]
+    #[error("it was not granted in time; the request has left the queue")]
     WaitedInVain,
     /// The wait was ended from elsewhere.
-    #[error("the wait has ended: {0}")]
+    #[error("the wait ended: {0}")]
     Gone(Gone),
     /// The request was done before, and nothing is left of it.
-    #[error("this request was done before, and what it was given was given back or lost: ask with another number")]
+    #[error(
+        "this request number was used before, and its grant was released or lost since: send a new request with \
+         another number"
+    )]
     Over,
     /// There is no answer.
     #[error(transparent)]
     Unavailable(#[from] Unavailable),
     /// Nobody leads, and nobody has done so in time. Nothing was done.
-    #[error("no node leads at the moment, so nothing was done: is a majority of the members running?")]
+    #[error("the cluster has no leader; nothing was done: check that a majority of the members runs")]
     NoLeader,
     /// Who asks may not do this.
     #[error(transparent)]
     Denied(#[from] Denial),
     /// Another node may know who leads.
     #[error(
-        "with the peer engine a node knows what its own clients lead, and nothing else, so that no election can be \
-         observed: look at each node (`quorate elections`), or use --engine replicated"
+        "elections cannot be followed with the peer engine, because a node knows only the leaders among its own \
+         clients: look at each node (`quorate elections`), or use --engine replicated"
     )]
     LedElsewhere,
 }
@@ -74,7 +77,7 @@ pub enum ServiceError {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Gone {
     /// Its session has expired.
-    #[error("its session has expired")]
+    #[error("its session expired")]
     Expired,
     /// Its session was closed.
     #[error("its session was closed")]
@@ -83,10 +86,13 @@ pub enum Gone {
     #[error("the request was withdrawn")]
     Withdrawn,
     /// Somebody took it away.
-    #[error("it was taken away by force")]
+    #[error("an operator released it by force")]
     Forced,
     /// The turn of its node was taken away.
-    #[error("this node has lost its turn, as it does not trust a majority of the group or stood still: ask again")]
+    #[error(
+        "this node lost the lock to another node, because it could not reach a majority of the group or was paused: \
+         send the request again"
+    )]
     TurnLost,
     /// There will be no turn of this name.
     #[error(transparent)]

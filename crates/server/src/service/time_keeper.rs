@@ -43,7 +43,7 @@ async fn keep<E: Engine>(service: Weak<Service<E>>) {
             Some(leases) => {
                 let late = awake.saturating_duration_since(wanted);
                 if late > STALL {
-                    tracing::warn!(stall_ms = late.as_millis() as u64, "stood still: deadlines are put off by as much");
+                    tracing::warn!(stall_ms = late.as_millis() as u64, "process stall detected");
                     leases.postpone(late);
                 }
                 (leases.due(awake), leases.next(), leases.term())

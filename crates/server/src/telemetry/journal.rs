@@ -137,7 +137,7 @@ impl Journal {
                     write(&note);
                     let missing = self.telemetry.notes.missing.swap(0, Ordering::Relaxed);
                     if missing > 0 {
-                        tracing::warn!(missing, "too much happened at once: some expiries and releases are not logged");
+                        tracing::warn!(missing, "log entries dropped");
                     }
                 }
                 changed = leadership.changed() => {
@@ -153,13 +153,13 @@ impl Journal {
 fn write_change(before: Leadership, now: Leadership) {
     let term = now.term;
     match (before.is_here, now.is_here) {
-        (false, true) => tracing::info!(term, "this node leads now"),
-        (true, false) => tracing::warn!(term, leader = now.leader, "this node leads no more"),
+        (false, true) => tracing::info!(term, "became leader"),
+        (true, false) => tracing::warn!(term, leader = now.leader, "lost leadership"),
         _ if now.is_here || before.leader == now.leader => {}
         // Nobody, or another one. Its own election is told above, when it has caught up with what was decided before.
         _ => match now.leader {
-            Some(leader) => tracing::info!(term, leader, "a leader is known"),
-            None => tracing::warn!(term, "no leader is known"),
+            Some(leader) => tracing::info!(term, leader, "leader changed"),
+            None => tracing::warn!(term, "leader lost"),
         },
     }
 }
@@ -171,11 +171,11 @@ fn write(note: &Note) {
             label,
             lost = lost.text(),
             left = left.text(),
-            "a session has expired"
+            "session expired"
         ),
         Note::Forced { name, by, from } => {
             let from: Vec<_> = from.iter().map(SessionId::to_string).collect();
-            tracing::warn!(%name, by, from = from.join(", "), "a lock was taken away by force");
+            tracing::warn!(%name, by, holders = from.join(", "), "lock released by force");
         }
     }
 }

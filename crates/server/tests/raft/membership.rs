@@ -74,7 +74,7 @@ async fn a_member_that_comes_back_with_an_empty_disk_is_refused() {
         until("it says what to do", || trouble.borrow().is_some()).await;
         let sentence = trouble.borrow().clone().unwrap();
         let expected = format!("`quorate member remove {wiped}`, then add it under a new id");
-        let otherwise = "`quorate member remove`), start it with an empty data directory, a new --node number";
+        let otherwise = "`quorate member remove`), start it with an empty data directory, a new --node id";
         assert!(sentence.contains(&expected) || sentence.contains(otherwise), "{sentence}");
         cluster.open_sessions(10 * wiped..10 * wiped + 3).await;
         assert_eq!(cluster.replica(wiped).status().commands, 0, "it takes no part");
@@ -101,7 +101,7 @@ async fn a_number_is_not_used_again_with_another_disk() {
     let added = cluster.replica(leader).add_member(removed, &address).await;
     assert_eq!(added, Err(MemberError::NumberUsed { node: removed }));
     let nowhere = cluster.replica(leader).add_member(7, "127.0.0.1:1").await.unwrap_err();
-    assert!(nowhere.to_string().contains("cannot be added"), "{nowhere}");
+    assert!(nowhere.to_string().contains("cannot add node 7"), "{nowhere}");
     let mistaken = cluster.replica(leader).add_member(7, &address).await.unwrap_err();
     assert!(mistaken.to_string().contains("answers at the address of node 7"), "{mistaken}");
 }
@@ -137,7 +137,7 @@ async fn a_node_that_was_alone_is_added_to_where_it_can_be_reached() {
     let other = cluster.start_another(2).await;
     move_to(&mut cluster, "0.0.0.0:0").await;
     let refused = cluster.replica(1).add_member(2, &other).await.unwrap_err().to_string();
-    assert!(refused.contains("start node 1 again with `--advertise ADDRESS`"), "{refused}");
+    assert!(refused.contains("restart node 1 with `--advertise ADDRESS`"), "{refused}");
     let address = free_addresses(1).remove(0);
     move_to(&mut cluster, &address).await;
     assert_eq!(cluster.replica(1).add_member(2, &other).await, Ok(()));

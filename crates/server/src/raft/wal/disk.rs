@@ -66,7 +66,7 @@ pub(super) fn files(directory: &Path) -> io::Result<BTreeMap<u64, PathBuf>> {
         if path.extension().is_some_and(|extension| extension == "wal") {
             let stem = path.file_stem().and_then(|stem| stem.to_str()).filter(|stem| stem.len() == 16);
             let Some(number) = stem.and_then(|stem| stem.parse().ok()) else {
-                let text = format!("{} is no file of this log: was it written by another release?", path.display());
+                let text = format!("{} is not a file of this log: was it written by another release?", path.display());
                 return Err(io::Error::new(ErrorKind::InvalidData, text));
             };
             files.insert(number, path);

@@ -58,13 +58,13 @@ impl Index {
                 if self.entries.is_empty() {
                     (self.vote, self.committed, self.purged) = (begin.vote, begin.committed, begin.purged);
                 } else if self.begin() != begin {
-                    return Err("a file does not go on where the one before ends".into());
+                    return Err("a file does not continue where the one before it ends".into());
                 }
             }
             Record::Entry(id, _) => {
                 // The first entries may be gone with their files, while the record that says so is still to come.
                 if self.entries.back().is_some_and(|last| last.id.index.wrapping_add(1) != id.index) {
-                    return Err(format!("entry {} stands where another one should be", id.index));
+                    return Err(format!("unexpected entry {}", id.index));
                 }
                 self.kept_bytes += payload.as_ref().map_or(0, Bytes::len);
                 self.entries.push_back(Slot { id, place, payload });

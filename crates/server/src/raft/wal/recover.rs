@@ -42,7 +42,7 @@ pub(super) fn open(directory: &Path) -> io::Result<Recovered> {
         if end == 0 {
             // A crash has come before its first record was there: nobody was told of anything in it.
             if last.is_none() && *number > FIRST_FILE {
-                return Err(damaged(path, "it is empty, and nothing is left of those before it"));
+                return Err(damaged(path, "it is empty, and all files before it are missing"));
             }
             unused.push(path);
         } else {
@@ -102,16 +102,16 @@ impl Reader {
         let mut at = 0;
         while let Some(frame) = frame::at(bytes, at) {
             if self.number.is_some_and(|number| number != frame.number) {
-                return Err(damaged(path, "a record stands where another one should be"));
+                return Err(damaged(path, "a record has an unexpected number"));
             }
             if let Some(Record::Begin(Begin { format: found, .. })) = frame.record()
                 && found != FORMAT
             {
                 return Err(io::Error::new(ErrorKind::Unsupported, OtherFormat { found }));
             }
-            let record = frame.record().ok_or_else(|| damaged(path, "a record cannot be understood"))?;
+            let record = frame.record().ok_or_else(|| damaged(path, "a record is malformed"))?;
             if matches!(record, Record::Begin(_)) != (at == 0) {
-                return Err(damaged(path, "it does not begin as it should"));
+                return Err(damaged(path, "its first record is malformed"));
             }
             let place = Place { file, offset: at as u64, length: frame.length() as u32 };
             self.index.add(&record, place, None).map_err(|what| damaged(path, &what))?;
@@ -122,7 +122,7 @@ impl Reader {
             Tail::Clean => {}
             Tail::Torn if is_last => self.cut = Some((path.into(), at as u64)),
             Tail::Torn | Tail::Damaged => {
-                return Err(damaged(path, &format!("what stands at byte {at} is not what was written")));
+                return Err(damaged(path, &format!("a record is damaged at byte {at}")));
             }
         }
         if at == 0 && !is_last {
