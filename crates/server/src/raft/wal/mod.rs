@@ -4,7 +4,7 @@
 //! when it is on disk (`O_DSYNC`: what a write and an fdatasync would do). Whoever waits for a fast disk writes itself,
 //! which saves two changes of threads; a slow one has a thread of its own.
 //!
-//! *Why not a library*: [docs/log.md](../../../../../docs/log.md) has the measurements.
+//! *Why not a library*: [docs/write-ahead-log.md](../../../../../docs/write-ahead-log.md) has the measurements.
 
 mod disk;
 pub(super) mod frame;
@@ -231,7 +231,7 @@ impl State {
         }
         let chunk = self.pending.chunks.last_mut().expect("there is one now");
         let length = frame::push(&mut chunk.bytes, self.number, self.pending.batch, record);
-        let length = length.ok_or_else(|| io::Error::other("an entry is too large"))?;
+        let length = length.ok_or_else(|| io::Error::other("entry too large"))?;
         let place = Place { file: self.file, offset: self.offset, length: length as u32 };
         self.number += 1;
         self.offset += length as u64;
@@ -275,7 +275,7 @@ impl Shared {
             if let (Ok(()), Some(first), Some(disk)) = (written, first_file, &*disk)
                 && let Err(error) = disk.delete_before(first)
             {
-                tracing::warn!(%error, "a file of the log that is not needed any more cannot be deleted");
+                tracing::warn!(%error, "deleting log file failed");
             }
         }
     }
