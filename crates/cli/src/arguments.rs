@@ -239,7 +239,7 @@ pub(crate) struct Diagram {
     #[arg(required = true)]
     pub(crate) file: Vec<PathBuf>,
 
-    /// Where to draw: .svg, .png, .html (a page to step through) or .txt, or - for text on standard output
+    /// Where to draw: .svg, .html (a page to step through) or .txt, or - for text on standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
 

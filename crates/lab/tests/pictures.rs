@@ -1,4 +1,4 @@
-//! Pictures and pages that are made of a drawing: PNG, and HTML that stands alone and lets nothing in or out.
+//! Pages that are made of a drawing: HTML that stands alone and lets nothing in or out.
 #![cfg(feature = "command")]
 
 use std::time::{Duration, Instant};
@@ -8,10 +8,9 @@ use base64::engine::general_purpose::STANDARD;
 use quorate_core::id::Id;
 use quorate_core::trace::{Label, Record, What};
 use quorate_lab::application::{ClientPlan, Workload};
-use quorate_lab::diagram::{Clocks, Format, MOST_STEPPED, Mark, Picture, Unit, View};
+use quorate_lab::diagram::{Clocks, MOST_STEPPED, Mark, Picture, Unit, View};
 use quorate_lab::experiment::{Experiment, Spectators};
 use quorate_lab::time::DELTA;
-use resvg::tiny_skia::Pixmap;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
@@ -188,32 +187,6 @@ fn a_large_group_can_be_read() {
     assert!(longest < 160, "{longest}");
 }
 
-#[test]
-fn a_png_is_as_large_as_the_drawing_and_shows_it() {
-    let records = contention();
-    let picture = picture(&records);
-    let svg = picture.svg();
-    let svg = roxmltree::Document::parse(&svg).unwrap();
-    let size = |name| svg.root_element().attribute(name).unwrap().parse::<u32>().unwrap();
-    let png = picture.render(Format::Png, &View::default()).unwrap();
-    assert!(png.starts_with(b"\x89PNG\r\n\x1a\n"));
-    let pixmap = Pixmap::decode_png(&png).unwrap();
-    assert_eq!((pixmap.width(), pixmap.height()), (2 * size("width"), 2 * size("height")));
-    let is = |red, green, blue| {
-        let same = |pixel: &&resvg::tiny_skia::PremultipliedColorU8| {
-            (pixel.red(), pixel.green(), pixel.blue(), pixel.alpha()) == (red, green, blue, 255)
-        };
-        pixmap.pixels().iter().filter(same).count()
-    };
-    let (paper, ink, request) = (is(255, 255, 255), is(27, 27, 31), is(11, 98, 164));
-    assert!(paper > pixmap.pixels().len() / 2, "the paper is white");
-    assert!(ink > 1_000, "who is inside is black: {ink}");
-    assert!(request > 500, "requests are blue: {request}");
-    // Letters are there too: the title is far from every line.
-    let title = (20..36).any(|y| (48..200).any(|x| pixmap.pixel(x, 2 * y).is_some_and(|pixel| pixel.red() < 100)));
-    assert!(title);
-}
-
 /// 64 processes, and far more than fits.
 #[test]
 fn long_runs_are_shown_in_part() {
@@ -226,15 +199,4 @@ fn long_runs_are_shown_in_part() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
     let left_out = records.len() - MOST_STEPPED;
     assert!(html.contains(&format!("<p class=\"q-note\">{left_out} later records are not shown.</p>")));
-    let png = Pixmap::decode_png(&picture.png(&View::default()).unwrap()).unwrap();
-    assert!(png.height() > 64 * 60);
-}
-
-#[test]
-fn a_picture_that_cannot_be_is_refused() {
-    let told = |process: u32| Record { at: 0, process: Id::new(process), what: What::Healed };
-    let records: Vec<_> = (1..=10).map(|process| told(process * 1_000_000)).collect();
-    let picture = Picture { n: 0, records: &records, title: "x".repeat(10_000_000), marks: vec![] };
-    let error = picture.render(Format::Png, &View::default()).unwrap_err().to_string();
-    assert!(error.contains("too large for PNG"), "{error}");
 }

@@ -10,7 +10,7 @@ use crate::plot::Figure;
 use crate::time::delta_text;
 
 /// What a diagram can be written as.
-const DRAWN: &str = ".svg, .png, .html or .txt, or - for text here";
+const DRAWN: &str = ".svg, .html or .txt, or - for text here";
 
 /// What to write, and where.
 #[derive(Debug)]
@@ -151,7 +151,6 @@ pub fn draw(
 ) -> Result<(), Failure> {
     let content = picture.render(format, view).map_err(|error| match error {
         RenderError::Empty { .. } => Failure::Usage(error.to_string()),
-        RenderError::TooLarge(_) => Failure::Failed(format!("{}: {error}", path.display())),
     })?;
     if is_standard_output(path) {
         return Ok(terminal.print(&String::from_utf8_lossy(&content))?);

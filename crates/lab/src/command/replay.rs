@@ -26,7 +26,7 @@ pub struct Arguments {
     #[arg(value_name = "FILE|NAME")]
     pub scenario: String,
 
-    /// Draw it: .svg, .png, .html (a page to step through) or .txt, or - for text here
+    /// Draw it: .svg, .html (a page to step through) or .txt, or - for text here
     #[arg(long, value_name = "FILE")]
     pub diagram: Option<PathBuf>,
 

@@ -1,10 +1,9 @@
-//! A run as a space-time diagram, for the terminal, as SVG, PNG or a page to step through, and as a trace for other
-//! tools.
+//! A run as a space-time diagram, for the terminal, as SVG or as a page to step through, and as a trace for other tools.
 //!
 //! Everything here is made of [`Record`]s alone, so that a simulated run, a counterexample, a replayed scenario and the
 //! trace of real nodes all look the same. One layout serves all drawings: who has a line, which message connects which
-//! two events, and what each process is doing in between. PNG and the page are made of the SVG; both are there with the
-//! feature `command`.
+//! two events, and what each process is doing in between. The page is made of the SVG; it is there with the feature
+//! `command`.
 //!
 //! A picture shows at most [`MOST_RECORDS`] records, a page [`MOST_STEPPED`]: those that lead to its first mark, or
 //! else the first ones, or the [part](Part) that one asks for. What was left out is said in the picture. Exports have
@@ -16,8 +15,6 @@ pub mod html;
 mod layout;
 mod marks;
 mod phases;
-#[cfg(feature = "command")]
-mod png;
 mod shiviz;
 mod suspicion;
 mod svg;
@@ -35,8 +32,6 @@ use svg::Drawn;
 
 pub use layout::MOST_RECORDS;
 pub use marks::{Mark, Spot, broken, group};
-#[cfg(feature = "command")]
-pub use png::TooLarge;
 pub use shiviz::shiviz;
 pub use view::{Clocks, Part, Unit, View};
 
@@ -121,20 +116,6 @@ impl Picture<'_> {
         html::stepped(&layout, &drawn, view, view::why_empty(self, &view.part, view.unit))
     }
 
-    /// The drawing as PNG. If that would be too large, less of the run is shown.
-    #[cfg(feature = "command")]
-    pub fn png(&self, view: &View) -> Result<Vec<u8>, TooLarge> {
-        let mut most = MOST_IN_PNG;
-        loop {
-            let drawn = self.drawn(view, most);
-            let (width, height) = drawn.places.size;
-            if width * height <= png::MOST_POINTS || most <= FEWEST_IN_PNG {
-                return png::draw(&drawn.svg, drawn.places.size);
-            }
-            most /= 2;
-        }
-    }
-
     /// The content of a file of this format.
     pub fn render(&self, format: Format, view: &View) -> Result<Vec<u8>, RenderError> {
         if format.is_diagram()
@@ -147,20 +128,12 @@ impl Picture<'_> {
             Format::Svg => self.svg_of(view),
             #[cfg(feature = "command")]
             Format::Html => self.html(view),
-            #[cfg(feature = "command")]
-            Format::Png => return Ok(self.png(view)?),
             Format::JsonLines => json_lines(self.records),
             Format::Shiviz => shiviz(self.n, self.records),
         };
         Ok(text.into_bytes())
     }
 }
-
-/// The most records that a PNG shows; and so few that it makes no difference if they were fewer.
-#[cfg(feature = "command")]
-const MOST_IN_PNG: usize = 400;
-#[cfg(feature = "command")]
-const FEWEST_IN_PNG: usize = 10;
 
 /// Why something cannot be drawn as one wants to see it. Nothing was written.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -171,10 +144,6 @@ pub enum RenderError {
         /// Why not.
         why: String,
     },
-    /// It has too many points.
-    #[cfg(feature = "command")]
-    #[error(transparent)]
-    TooLarge(#[from] TooLarge),
 }
 
 /// One JSON object a line, each a record.
@@ -193,9 +162,6 @@ pub enum Format {
     Text,
     /// A drawing.
     Svg,
-    /// A picture of it.
-    #[cfg(feature = "command")]
-    Png,
     /// A page to step through it.
     #[cfg(feature = "command")]
     Html,
@@ -222,10 +188,16 @@ pub enum FormatError {
         /// How it ends.
         ending: String,
     },
+    /// The name ends in `.png`.
+    #[error("{path}: PNG is not supported; write an SVG and save it as PNG in a browser")]
+    Png {
+        /// The file's name.
+        path: String,
+    },
 }
 
 #[cfg(feature = "command")]
-const ENDINGS: &str = ".svg, .png, .html or .txt for a diagram, .jsonl (or .json) or .shiviz (or .log) for a trace";
+const ENDINGS: &str = ".svg, .html or .txt for a diagram, .jsonl (or .json) or .shiviz (or .log) for a trace";
 #[cfg(not(feature = "command"))]
 const ENDINGS: &str = ".svg or .txt for a diagram, .jsonl (or .json) or .shiviz (or .log) for a trace";
 
@@ -239,12 +211,11 @@ impl Format {
         match &*ending {
             "svg" => Ok(Format::Svg),
             #[cfg(feature = "command")]
-            "png" => Ok(Format::Png),
-            #[cfg(feature = "command")]
             "html" | "htm" => Ok(Format::Html),
             "txt" => Ok(Format::Text),
             "json" | "jsonl" => Ok(Format::JsonLines),
             "shiviz" | "log" => Ok(Format::Shiviz),
+            "png" => Err(FormatError::Png { path: shown }),
             _ => Err(FormatError::UnknownEnding { path: shown, ending }),
         }
     }
@@ -254,7 +225,7 @@ impl Format {
         match self {
             Format::Text | Format::Svg => true,
             #[cfg(feature = "command")]
-            Format::Png | Format::Html => true,
+            Format::Html => true,
             Format::JsonLines | Format::Shiviz => false,
         }
     }
@@ -280,6 +251,8 @@ mod tests {
     fn another_name_is_refused_with_what_is_possible() {
         let error = Format::of("run.gif").unwrap_err().to_string();
         assert!(error.starts_with("run.gif: nothing can be written as .gif; choose .svg"), "{error}");
+        let error = Format::of("run.png").unwrap_err().to_string();
+        assert_eq!(error, "run.png: PNG is not supported; write an SVG and save it as PNG in a browser");
         let error = Format::of("runs/run").unwrap_err().to_string();
         assert!(error.starts_with("runs/run: the name must say what to write: .svg"), "{error}");
     }

@@ -151,8 +151,8 @@ pub struct Arguments {
           value_parser = parse::gigabytes)]
     pub memory: f64,
 
-    /// Draw the run that breaks the first property that is violated: .svg, .png, .html (a page to
-    /// step through) or .txt, or - for text here
+    /// Draw the run that breaks the first property that is violated: .svg, .html (a page to step
+    /// through) or .txt, or - for text here
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub diagram: Option<PathBuf>,
 

@@ -194,7 +194,7 @@ pub struct Arguments {
     #[arg(long, value_name = "TIME", allow_negative_numbers = true, value_parser = parse::time)]
     pub until: Option<Ticks>,
 
-    /// Draw the run: .svg, .png, .html (a page to step through) or .txt, or - for text here
+    /// Draw the run: .svg, .html (a page to step through) or .txt, or - for text here
     #[arg(long, value_name = "FILE")]
     pub diagram: Option<PathBuf>,
 
