@@ -281,10 +281,6 @@ pub(crate) struct Violation {
     /// Determines the simulation
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = parse::seed)]
     pub(crate) seed: u64,
-
-    /// Draw the chance against other numbers of votes, and against other reset times: .svg files in this folder
-    #[arg(long, value_name = "DIR")]
-    pub(crate) plot: Option<PathBuf>,
 }
 
 /// Algorithms that are wrong in one place: find the run that shows it.

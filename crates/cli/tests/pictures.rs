@@ -64,18 +64,6 @@ fn a_comparison_is_drawn_and_is_a_page() {
     assert_stands_alone(&page);
 }
 
-#[test]
-fn the_waiting_times_of_a_run_are_drawn() {
-    let folder = folder("waited");
-    let output = quorate(&["sim", "central", "--delay", "uniform:0.5..1.5", "--plot", text(&folder)]);
-    assert!(output.status.success(), "{output:?}");
-    assert!(words(&folder.join("waiting-time.svg")).contains("20 entries had waited: central, n = 5, seed 1"));
-    let output = quorate(&["sim", "bully", "--plot", text(&folder)]);
-    assert_eq!(output.status.code(), Some(2));
-    let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("--plot is for mutual exclusion; bully is for election"), "{told}");
-}
-
 /// The rings of a drawing, and what its flags say.
 fn marks(path: &Path) -> (Vec<(String, String)>, Vec<String>) {
     let content = std::fs::read_to_string(path).unwrap();
@@ -207,20 +195,6 @@ fn a_part_without_anything_is_refused_with_what_there_is() {
 }
 
 #[test]
-fn the_chance_of_a_violation_is_drawn_against_votes_and_time() {
-    let folder = folder("chance");
-    let asked = ["violation", "--coordinators", "16", "--votes", "9", "--uptime", "1h", "--reset", "30s"];
-    let output = quorate(&[&asked[..], &["--trials", "1000", "--plot", text(&folder)]].concat());
-    assert!(output.status.success(), "{output:?}");
-    for (figure, axis) in [("violation-by-votes", "votes that let one in"), ("violation-by-time", "in seconds")] {
-        let words = words(&folder.join(format!("{figure}.svg")));
-        for part in [axis, "formula", "exact", "simulated", "16 coordinators"] {
-            assert!(words.contains(part), "{part} is not in {figure}");
-        }
-    }
-}
-
-#[test]
 fn the_audit_is_a_page_with_its_drawings_inside() {
     let folder = folder("audit");
     std::fs::create_dir_all(&folder).unwrap();
@@ -246,8 +220,7 @@ fn a_place_where_nothing_can_be_written_is_refused_before_anything_is_run() {
     let (folder, nowhere) = (text(&folder), format!("{}/none/page.html", text(&folder)));
     for (arguments, words) in [
         (&["compare", "--plot", text(&file)][..], "this is a file; name a folder for the figures"),
-        (&["sim", "central", "--plot", text(&file)], "this is a file; name a folder for the figures"),
-        (&["sim", "central", "--plot", "waits.svg"], "name a folder for them, as in --plot waits"),
+        (&["compare", "--plot", "costs.svg"], "name a folder for them, as in --plot costs"),
         (&["compare", "--html", folder], "this is a folder; name a file in it"),
         (&["claims", "--html", &nowhere], "there is no folder"),
         (&["compare", "-n", "101..3"], "the first must not be larger than the second, as in 3..101"),

@@ -202,7 +202,6 @@ impl Costs {
             exit_messages: self.exit.summaries(),
             messages_of_exit: self.messages_of_exit.summary(1.0),
             client_delay: self.client_delay.summary(delta),
-            client_delays: self.client_delay.clone(),
             exit_delay: self.exit_delay.summary(delta),
             sync_delay: self.sync_delay.summary(delta),
             throughput: (span > 0).then(|| (entries - 1.0) * delta / span as f64),
@@ -317,9 +316,6 @@ pub struct CostReport {
     pub exit_messages: BTreeMap<&'static str, Summary>,
     pub messages_of_exit: Option<Summary>,
     pub client_delay: Option<Summary>,
-    /// All client delays, in ticks, of which the line above is the summary.
-    #[serde(skip)]
-    pub client_delays: Distribution,
     pub exit_delay: Option<Summary>,
     pub sync_delay: Option<Summary>,
     pub throughput: Option<f64>,

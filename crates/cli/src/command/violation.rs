@@ -3,19 +3,16 @@
 use std::num::NonZeroU64;
 use std::process::ExitCode;
 
-use quorate_lab::plot::chance::Question;
 use quorate_lab::violation::{Simulated, Voting};
 use serde_json::json;
 
 use crate::arguments::Violation;
 use quorate_lab::command::failure::Failure;
-use quorate_lab::command::files::Folder;
 use quorate_lab::command::output::{Table, Terminal, number};
 
 pub(crate) fn run(arguments: &Violation, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let voting = Voting::new(arguments.coordinators, arguments.votes, arguments.uptime, arguments.reset)?;
     let trials = NonZeroU64::new(arguments.trials).ok_or_else(|| Failure::Usage("trials: at least 1".to_string()))?;
-    let folder = arguments.plot.as_deref().map(Folder::new).transpose()?;
     let mut bar = terminal.progress(arguments.trials, "trials");
     let simulated = voting.simulate(trials, arguments.seed, &mut |done| bar.set(done, ""));
     drop(bar);
@@ -37,32 +34,7 @@ pub(crate) fn run(arguments: &Violation, terminal: &mut Terminal) -> Result<Exit
     } else {
         terminal.print(&text(&voting, &simulated))?;
     }
-    // What was asked is printed first: a figure that cannot be drawn takes nothing away.
-    if let Some(folder) = folder {
-        draw(arguments, trials, &folder, terminal)?;
-    }
     Ok(ExitCode::SUCCESS)
-}
-
-/// Draws the chance for other votes and times.
-fn draw(arguments: &Violation, trials: NonZeroU64, folder: &Folder<'_>, terminal: &Terminal) -> Result<(), Failure> {
-    let question = Question {
-        coordinators: arguments.coordinators,
-        votes: arguments.votes,
-        uptime_us: arguments.uptime,
-        reset_us: arguments.reset,
-        trials,
-        seed: arguments.seed,
-    };
-    let mut bar = terminal.progress(question.simulations() as u64, "simulations");
-    let mut done = 0;
-    let figures = question.figures(&mut || {
-        done += 1;
-        bar.set(done, "");
-    })?;
-    drop(bar);
-    terminal.warn(&folder.write(&figures)?);
-    Ok(())
 }
 
 /// The three answers for people.

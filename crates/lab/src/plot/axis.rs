@@ -38,11 +38,6 @@ impl Ruler {
             placed.fold((f64::INFINITY, f64::NEG_INFINITY), |(least, most), value| (least.min(value), most.max(value)));
         match scale {
             Scale::Linear => Ruler::linear(0.0, if most > 0.0 { most * 1.04 } else { 1.0 }, is_whole),
-            Scale::Window if most > least => {
-                let margin = 0.04 * (most - least);
-                Ruler::linear(least - margin, most + margin, is_whole)
-            }
-            Scale::Window => Ruler::linear(0.0, 1.0, is_whole),
             Scale::Logarithmic if most >= least => Ruler::logarithmic(least, most, is_whole),
             Scale::Logarithmic => Ruler::logarithmic(1.0, 10.0, is_whole),
         }
@@ -93,20 +88,10 @@ impl Ruler {
         has_place(self.scale, value) && (self.least..=self.most).contains(&value)
     }
 
-    /// Where it begins.
-    pub(super) fn least(&self) -> f64 {
-        self.least
-    }
-
-    /// Where it ends.
-    pub(super) fn most(&self) -> f64 {
-        self.most
-    }
-
     /// How far along the axis a value is, from 0 to 1.
     fn part(&self, value: f64) -> f64 {
         match self.scale {
-            Scale::Linear | Scale::Window => (value - self.least) / (self.most - self.least),
+            Scale::Linear => (value - self.least) / (self.most - self.least),
             Scale::Logarithmic => libm::log(value / self.least) / libm::log(self.most / self.least),
         }
     }
@@ -115,7 +100,7 @@ impl Ruler {
 /// Whether a value has a place on a scale.
 pub(super) fn has_place(scale: Scale, value: f64) -> bool {
     match scale {
-        Scale::Linear | Scale::Window => value.is_finite(),
+        Scale::Linear => value.is_finite(),
         Scale::Logarithmic => value.is_finite() && value > 0.0,
     }
 }
@@ -172,7 +157,6 @@ mod tests {
         assert!(ruler.holds(0.5) && !ruler.holds(0.7));
         let texts: Vec<_> = ruler.named.iter().map(|&value| named(value)).collect();
         assert_eq!(texts, ["0", "0.1", "0.2", "0.3", "0.4", "0.5"]);
-        assert_eq!(Ruler::new(Scale::Window, [9.0, 16.0].into_iter()).named.len(), 8);
     }
 
     #[test]
@@ -205,7 +189,6 @@ mod tests {
         };
         assert_eq!(names(0.0, 3.0, Scale::Linear), ["0", "1", "2", "3"]);
         assert_eq!(names(0.0, 18.0, Scale::Linear), ["0", "5", "10", "15"]);
-        assert_eq!(names(2.0, 3.0, Scale::Window), ["2", "3"]);
         assert_eq!(names(9.0, 10.0, Scale::Logarithmic), ["8", "9", "10", "11", "12"]);
         assert_eq!(names(3.0, 5.0, Scale::Logarithmic), ["3", "4", "5", "6"], "but one of a one, a two and a five");
         assert_eq!(names(3.0, 101.0, Scale::Logarithmic), ["5", "10", "20", "50", "100"]);

@@ -121,7 +121,7 @@ fn figure(shown: &Shown, rows: &[Row]) -> Option<Figure> {
     for row in rows.iter().filter(|row| row.measure == shown.measure) {
         if series.last().is_none_or(|last| last.name != row.algorithm) {
             let measured = row.cells.iter().filter_map(|cell| Some((cell.n, cell.measured?)));
-            let points = measured.map(|(n, y)| Point { x: f64::from(n), y, interval: None }).collect();
+            let points = measured.map(|(n, y)| Point { x: f64::from(n), y }).collect();
             let (name, look) = (row.algorithm.to_string(), look(row.algorithm));
             series.push(Series { name, look, curves: Vec::new(), points });
         }
@@ -180,7 +180,7 @@ fn recovery_figure(
 ) -> Option<Figure> {
     let series = rows.iter().map(|row| {
         let values = row.cells.iter().filter_map(|cell| Some((cell.n, value(cell)?)));
-        let points = values.map(|(n, y)| Point { x: f64::from(n), y, interval: None }).collect();
+        let points = values.map(|(n, y)| Point { x: f64::from(n), y }).collect();
         Series { name: row.algorithm.into(), look: look(row.algorithm), curves: Vec::new(), points }
     });
     let series: Vec<_> = series.filter(|series| !series.points.is_empty()).collect();

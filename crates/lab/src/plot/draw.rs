@@ -3,7 +3,7 @@
 use plotters::chart::ChartBuilder;
 use plotters::coord::Shift;
 use plotters::drawing::{DrawingArea, IntoDrawingArea};
-use plotters::element::{Circle, PathElement, Polygon, Rectangle};
+use plotters::element::{Circle, PathElement, Polygon};
 use plotters::prelude::SVGBackend;
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 use plotters::style::{Color, FontStyle, IntoFont, ShapeStyle, TextStyle};
@@ -127,20 +127,8 @@ impl Painter<'_> {
         self.contents(figure, &x, &y, &|x, y| area.map_coordinate(&(x, y)));
     }
 
-    /// Bars, marks, lines and points, at the places of their values.
+    /// Lines and points, at the places of their values.
     fn contents(&self, figure: &Figure, x: &Ruler, y: &Ruler, place: &dyn Fn(f64, f64) -> Place) {
-        for bar in &figure.bars {
-            let (from, to) = (place(bar.from, bar.height), place(bar.to, y.least()));
-            // A little space between two bars.
-            let inset = ((to.0 - from.0) / 10).min(10);
-            let corners = [(from.0 + inset, from.1), (to.0 - inset, to.1)];
-            self.canvas.draw(&Rectangle::new(corners, Role::Bar.colour().filled())).expect(CANNOT_FAIL);
-        }
-        let marks: Vec<_> = figure.marks.iter().map(|(at, text)| (place(*at, y.most()), text)).collect();
-        for (top, _) in &marks {
-            self.path(vec![*top, (top.0, place(x.least(), y.least()).1)], 14, Role::Mark);
-        }
-        marks.iter().enumerate().for_each(|(line, (top, text))| self.mark(*top, line, text));
         for series in &figure.series {
             for curve in &series.curves {
                 let seen = curve.points.iter().filter(|point| x.holds(point.0) && y.holds(point.1));
@@ -148,16 +136,9 @@ impl Painter<'_> {
             }
         }
         let mut taken = Vec::new();
-        let shown = |point: &&Point| x.holds(point.x) && (y.holds(point.y) || point.interval.is_some());
+        let shown = |point: &&Point| x.holds(point.x) && y.holds(point.y);
         for (index, series) in figure.series.iter().enumerate() {
-            for point in series.points.iter().filter(shown) {
-                if let Some((low, high)) = point.interval.filter(|(_, high)| y.holds(*high)) {
-                    self.interval(place(point.x, low.max(y.least())), place(point.x, high), series.look);
-                }
-                if y.holds(point.y) {
-                    taken.push((place(point.x, point.y), index));
-                }
-            }
+            taken.extend(series.points.iter().filter(shown).map(|point| (place(point.x, point.y), index)));
         }
         let points = side_by_side(taken);
         for (place, index) in &points {
@@ -189,26 +170,6 @@ impl Painter<'_> {
         for (place, end) in ends::placed(ends, &points, (WIDTH - LEGEND) as i32) {
             self.text(&end.name, place, 11, Role::Point(end.look), FontStyle::Normal);
         }
-    }
-
-    /// What to say at a mark, on paper of its own: the next mark may be near. Right of its line, or left of it where
-    /// the drawing ends: a number that is cut off is another number.
-    fn mark(&self, top: Place, line: usize, text: &str) {
-        let fine = FINE as i32;
-        let (place, below) = (top.0 / fine, top.1 / fine + 20 + LINE * line as i32);
-        let wide = 7 * text.chars().count() as i32;
-        let left = if place + 5 + wide > WIDTH as i32 { place - 9 - wide } else { place + 5 };
-        let right = left + wide;
-        let corners = [(left * fine, (below - LINE + 1) * fine), (right * fine, below * fine)];
-        self.canvas.draw(&Rectangle::new(corners, Role::Paper.colour().filled())).expect(CANNOT_FAIL);
-        self.text(text, (left + 2, below), 12, Role::Ink, FontStyle::Normal);
-    }
-
-    fn interval(&self, low: Place, high: Place, look: usize) {
-        let bar = |(x, y): Place| vec![(x - 30, y), (x + 30, y)];
-        self.path(vec![low, high], 10, Role::Point(look));
-        self.path(bar(low), 10, Role::Point(look));
-        self.path(bar(high), 10, Role::Point(look));
     }
 
     /// A point: its inside first, so that lines do not shine through.
@@ -299,13 +260,8 @@ fn rulers(figure: &Figure) -> (Ruler, Ruler) {
     let curves = || figure.series.iter().flat_map(|series| &series.curves).flat_map(|curve| &curve.points);
     let points = || figure.series.iter().flat_map(|series| &series.points);
     let xs = curves().map(|point| point.0).chain(points().map(|point| point.x));
-    let bars = figure.bars.iter().flat_map(|bar| [bar.from, bar.to]);
-    let marks = figure.marks.iter().map(|mark| mark.0);
     let ys = curves().map(|point| point.1).chain(points().map(|point| point.y));
-    let heights = figure.bars.iter().map(|bar| bar.height);
-    let x = ruler(&figure.x, xs.chain(bars).chain(marks));
-    let y = ruler(&figure.y, ys.chain(heights));
-    (x, y)
+    (ruler(&figure.x, xs), ruler(&figure.y, ys))
 }
 
 fn ruler(axis: &Axis, values: impl Iterator<Item = f64>) -> Ruler {
@@ -343,7 +299,7 @@ mod tests {
     use crate::plot::{Curve, Scale};
 
     fn figure() -> Figure {
-        let points = |y: f64| vec![Point { x: 3.0, y, interval: None }, Point { x: 9.0, y, interval: None }];
+        let points = |y: f64| vec![Point { x: 3.0, y }, Point { x: 9.0, y }];
         let curve = Curve { formula: "2(N−1)".into(), points: vec![(3.0, 4.0), (9.0, 16.0)] };
         Figure {
             name: "messages".into(),
@@ -402,19 +358,6 @@ mod tests {
             std::fs::write(path, figure().svg()).unwrap();
         }
         assert!(figure().svg() == std::fs::read_to_string(path).unwrap(), "if that is right, UPDATE=1 writes {path}");
-    }
-
-    #[test]
-    fn what_is_said_at_a_mark_stays_on_the_paper() {
-        let text = "median 600008.125";
-        let marks = [0.0, 300_000.0, 600_008.125].map(|value| (value, text.to_string()));
-        let svg = Figure { marks: marks.to_vec(), ..Figure::default() }.svg();
-        let document = roxmltree::Document::parse(&svg).unwrap();
-        let is_mark = |node: &roxmltree::Node<'_, '_>| node.text().map(str::trim) == Some(text);
-        let said = document.descendants().filter(|node| node.is_element() && is_mark(node));
-        let places: Vec<f64> = said.map(|node| node.attribute("x").unwrap().parse().unwrap()).collect();
-        let reach = f64::from(WIDTH - 7 * text.len() as u32);
-        assert!(places.len() == 3 && places.iter().all(|&place| place / f64::from(FINE) <= reach), "{places:?}");
     }
 
     #[test]

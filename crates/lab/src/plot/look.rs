@@ -24,10 +24,6 @@ pub(super) enum Role {
     Line(usize),
     /// The points of a series.
     Point(usize),
-    /// A bar.
-    Bar,
-    /// A line to point at something.
-    Mark,
 }
 
 /// The shape of a point.
@@ -81,7 +77,7 @@ pub(super) fn shape(look: usize) -> (Shape, bool) {
 
 impl Role {
     fn all() -> impl Iterator<Item = Role> {
-        let plain = [Role::Paper, Role::Ink, Role::Dim, Role::Grid, Role::Faint, Role::Bar, Role::Mark];
+        let plain = [Role::Paper, Role::Ink, Role::Dim, Role::Grid, Role::Faint];
         let series = (0..LOOKS.len()).flat_map(|look| [Role::Line(look), Role::Point(look)]);
         plain.into_iter().chain(series)
     }
@@ -94,8 +90,6 @@ impl Role {
             Role::Dim => RGBColor(1, 0, 2),
             Role::Grid => RGBColor(1, 0, 3),
             Role::Faint => RGBColor(1, 0, 4),
-            Role::Bar => RGBColor(1, 0, 5),
-            Role::Mark => RGBColor(1, 0, 6),
             Role::Line(look) => RGBColor(1, 1, (look % LOOKS.len()) as u8),
             Role::Point(look) => RGBColor(1, 2, (look % LOOKS.len()) as u8),
         }
@@ -108,8 +102,6 @@ impl Role {
             Role::Dim => "dim".into(),
             Role::Grid => "grid".into(),
             Role::Faint => "faint".into(),
-            Role::Bar => "bar".into(),
-            Role::Mark => "mark".into(),
             Role::Line(look) => format!("line s{}", look % LOOKS.len()),
             Role::Point(look) => format!("point s{}", look % LOOKS.len()),
         }
@@ -123,8 +115,6 @@ impl Role {
             Role::Dim => ("#5f5f69", "#a0a0aa"),
             Role::Grid => ("#d2d2d8", "#3a3b44"),
             Role::Faint => ("#efeff2", "#24252b"),
-            Role::Bar => ("#6f9fc8", "#4b7fa8"),
-            Role::Mark => ("#c40233", "#ff6b81"),
             Role::Line(look) | Role::Point(look) => of(look).colour,
         }
     }
@@ -132,8 +122,7 @@ impl Role {
     fn dashes(self) -> &'static str {
         match self {
             Role::Line(look) => of(look).dashes,
-            Role::Mark => "60 40",
-            Role::Paper | Role::Ink | Role::Dim | Role::Grid | Role::Faint | Role::Bar | Role::Point(_) => "",
+            Role::Paper | Role::Ink | Role::Dim | Role::Grid | Role::Faint | Role::Point(_) => "",
         }
     }
 }

@@ -7,8 +7,6 @@
 //! | module | what it holds |
 //! |---|---|
 //! | [`comparison`] | the figures of a comparison: costs against the size of the group |
-//! | [`chance`] | majority voting's chance of letting two in, against the votes and the time |
-//! | [`waiting`] | how long those who entered in a run had waited |
 //! | [`page`] | a comparison as a page: tables and figures |
 
 mod axis;
@@ -16,10 +14,8 @@ mod draw;
 mod ends;
 mod look;
 
-pub mod chance;
 pub mod comparison;
 pub mod page;
-pub mod waiting;
 
 /// What is to be drawn.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -34,10 +30,6 @@ pub struct Figure {
     pub y: Axis,
     /// What the legend explains, in its order.
     pub series: Vec<Series>,
-    /// How often something was between two values.
-    pub bars: Vec<Bar>,
-    /// Values of the horizontal axis to point at, and what to say there.
-    pub marks: Vec<(f64, String)>,
     /// Said below it.
     pub notes: Vec<String>,
 }
@@ -59,8 +51,6 @@ pub enum Scale {
     /// Equal differences are equal distances, and zero is there.
     #[default]
     Linear,
-    /// Equal differences are equal distances, from about the least value to about the largest.
-    Window,
     /// Equal ratios are equal distances. Values that are not above zero have no place.
     Logarithmic,
 }
@@ -87,26 +77,13 @@ pub struct Curve {
     pub points: Vec<(f64, f64)>,
 }
 
-/// A point, and the interval around it if it is known.
+/// A measured value.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     /// From left to right.
     pub x: f64,
     /// Upwards.
     pub y: f64,
-    /// From where to where it may really be.
-    pub interval: Option<(f64, f64)>,
-}
-
-/// How often something was between two values.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Bar {
-    /// At least this.
-    pub from: f64,
-    /// Less than this.
-    pub to: f64,
-    /// So often.
-    pub height: f64,
 }
 
 impl Figure {

@@ -169,7 +169,7 @@ pub struct Arguments {
 
     /// Run so many seeds, from --seed on, and say in how many of them something broke
     #[arg(long, value_name = "RUNS", allow_negative_numbers = true, value_parser = parse::count,
-          conflicts_with_all = ["diagram", "plot", "trace", "conversation"])]
+          conflicts_with_all = ["diagram", "trace", "conversation"])]
     pub runs: Option<u64>,
 
     /// The voting sets, for algorithms that have them: grid, plane or best
@@ -197,10 +197,6 @@ pub struct Arguments {
     /// Draw the run: .svg, .html (a page to step through) or .txt, or - for text here
     #[arg(long, value_name = "FILE")]
     pub diagram: Option<PathBuf>,
-
-    /// Draw how long entries waited, as a histogram: waiting-time.svg in this folder
-    #[arg(long, value_name = "DIR")]
-    pub plot: Option<PathBuf>,
 
     /// Write every record as a line of JSON into a file, times in millionths of δ; or, as .shiviz, for ShiViz
     #[arg(long, value_name = "FILE")]

@@ -15,12 +15,11 @@ use quorate_core::trace::Record;
 use serde_json::json;
 
 use super::failure::{Failure, exit_code};
-use super::files::{Files, Folder};
+use super::files::Files;
 use super::output::{Terminal, number};
 use crate::diagram::{Format, Mark, Picture};
 use crate::experiment::Spectators;
 use crate::observer::Verdict;
-use crate::plot::waiting;
 use crate::report::Report;
 use crate::subject::Subject;
 
@@ -36,7 +35,6 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     let log = arguments.trace.as_ref().filter(|path| Format::of(path) == Ok(Format::Shiviz));
     let lines = arguments.trace.as_deref().filter(|_| log.is_none());
     let files = Files::new(arguments.diagram.as_ref(), log, arguments.view.view(), terminal)?;
-    let folder = arguments.plot.as_deref().map(Folder::new).transpose()?;
     let mut trace = lines.map(Trace::create).transpose()?;
     let mut kept = Vec::new();
     let is_mutex = subject.entry().family == Family::Mutex;
@@ -81,12 +79,6 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
         return Err(Failure::Usage(format!("the run has more than {MOST_DRAWN} records: draw a shorter one")));
     }
     files.write(&picture(&report, &kept), terminal)?;
-    if let Some(folder) = folder {
-        let figure = waiting::figure(&report);
-        let figure =
-            figure.ok_or_else(|| Failure::Usage("--plot: nobody entered, so nobody's wait is known".into()))?;
-        terminal.warn(&folder.write(&[figure])?);
-    }
     Ok(exit_code(report.severity()))
 }
 
@@ -112,7 +104,6 @@ pub(crate) fn check_family(entry: &Entry, arguments: &Arguments) -> Result<(), F
         ("--ask", !arguments.ask.is_empty(), Family::Mutex),
         ("--clock", !arguments.clock.is_empty(), Family::Mutex),
         ("--cs", arguments.cs.is_some(), Family::Mutex),
-        ("--plot", arguments.plot.is_some(), Family::Mutex),
         ("--withdraw", arguments.withdraw.is_some(), Family::Mutex),
         ("--starter", !arguments.starter.is_empty(), Family::Election),
     ];
