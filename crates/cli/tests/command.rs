@@ -23,15 +23,15 @@ fn stdout(arguments: &[&str]) -> String {
 #[test]
 fn a_short_run_is_shown_as_a_conversation() {
     let text = stdout(&["sim", "central", "-n", "3", "--workload", "alone", "--entries", "1"]);
-    for line in ["0  p3  asks to enter", "0  p3  sends request to p1", "2  p3  ENTERS with fence #1", "3  p3  leaves"] {
+    for line in ["0  p3  requests entry", "0  p3  sends request to p1", "2  p3  ENTERS with fence 1", "3  p3  exits"] {
         assert!(text.contains(line), "{line} is not in\n{text}");
     }
     assert!(!text.contains('\u{1b}'), "there are colours although this is no terminal");
     let long = stdout(&["sim", "central", "-n", "3"]);
-    assert!(!long.contains("asks to enter") && long.contains("--conversation always"));
-    assert!(stdout(&["sim", "central", "-n", "3", "--conversation", "always"]).contains("asks to enter"));
+    assert!(!long.contains("requests entry") && long.contains("--conversation always"));
+    assert!(stdout(&["sim", "central", "-n", "3", "--conversation", "always"]).contains("requests entry"));
     let short = ["sim", "central", "-n", "3", "--workload", "alone", "--entries", "1", "--conversation", "never"];
-    assert!(!stdout(&short).contains("asks to enter"));
+    assert!(!stdout(&short).contains("requests entry"));
 }
 
 /// With recovery, time without bounds means that verdicts may be false; and only then.
@@ -166,7 +166,7 @@ fn a_scenario_is_listed_printed_and_played() {
     let played = json(&["replay", "central-queue"]);
     assert_eq!(played["properties"]["progress"], "held");
     assert_eq!(played["unexpected"].as_array().unwrap().len(), 0);
-    assert!(stdout(&["replay", "bully-worked-example"]).contains("p7  LEADS"));
+    assert!(stdout(&["replay", "bully-worked-example"]).contains("p7  BECOMES LEADER"));
     let code = |name: &str| quorate(&["replay", name, "--quiet"]).status.code().unwrap();
     assert_eq!(code("lamport-needs-fifo"), 10);
     assert_eq!(code("ricart-agrawala-crash"), 11);
@@ -235,7 +235,7 @@ fn a_counterexample_is_kept_and_played_again() {
     let output = quorate(&["replay", &file, "--quiet"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("`expect holds` did not come true"));
-    std::fs::write(&file, text.replace("p2  ENTERS", "p2  leaves")).unwrap();
+    std::fs::write(&file, text.replace("p2  ENTERS", "p2  exits")).unwrap();
     let output = quorate(&["replay", &file, "--quiet"]);
     assert_eq!(output.status.code(), Some(1));
     assert!(String::from_utf8(output.stderr).unwrap().contains("the conversation is not the expected one"));

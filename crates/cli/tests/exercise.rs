@@ -46,7 +46,7 @@ fn a_question_shows_the_code_that_runs_and_not_the_answer() {
 #[test]
 fn an_answer_is_the_shortest_run_and_the_right_line() {
     let text = stdout(&["exercise", "2", "--answer"]);
-    for part in ["has 6 steps", "   1  p1 asks", "- ", "+             Phase::Waiting", "breaks fencing, too"] {
+    for part in ["has 6 steps", "   1  p1 requests", "- ", "+             Phase::Waiting", "breaks fencing, too"] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
     let answer = &json(&["exercise", "2", "--answer"])["answer"];

@@ -273,7 +273,7 @@ impl fmt::Debug for Fence {
 
 impl fmt::Display for Fence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
+        self.0.fmt(f)
     }
 }
 

@@ -47,7 +47,7 @@ fn clauses(step: &[Record]) -> Vec<String> {
                 continue;
             }
             (what, Some((who, _))) if who == record.process => sentence(record.process, what),
-            (what, _) => format!("{} {}", record.process, sentence(record.process, what)),
+            (what, _) => with_subject(record.process, what),
         };
         clauses.push(clause);
         before = Some(record);
@@ -55,42 +55,50 @@ fn clauses(step: &[Record]) -> Vec<String> {
     clauses
 }
 
-/// What happened to a process, without when.
+/// What happened, as a sentence that names the process.
+pub fn with_subject(process: Id, what: &What) -> String {
+    match what {
+        What::Lost { to, label, .. } => format!("{label} from {process} to {to} is lost"),
+        what => format!("{process} {}", sentence(process, what)),
+    }
+}
+
+/// What happened to a process, in words that follow the name of the process.
 pub fn sentence(process: Id, what: &What) -> String {
     match what {
-        What::Wanted => "asks to enter".into(),
-        What::Withdrew => "withdraws".into(),
-        What::Withdrawn => "may ask again".into(),
+        What::Wanted => "requests entry".into(),
+        What::Withdrew => "withdraws its request".into(),
+        What::Withdrawn => "has withdrawn its request".into(),
         What::Entered { fence } => format!("ENTERS with fence {fence}"),
-        What::Leaving => "leaves".into(),
-        What::Exited => "has left".into(),
+        What::Leaving => "exits".into(),
+        What::Exited => "has exited".into(),
         What::Read { fence, accepted: true } => format!("reads with fence {fence}"),
-        What::Read { fence, accepted: false } => format!("may not read: fence {fence} is too old"),
+        What::Read { fence, accepted: false } => format!("fails to read: fence {fence} is too old"),
         What::Wrote { fence, accepted: true } => format!("WRITES with fence {fence}"),
-        What::Wrote { fence, accepted: false } => format!("may not write: fence {fence} is too old"),
-        What::Called => "calls an election".into(),
-        What::Leader { leader } if *leader == process => "LEADS".into(),
+        What::Wrote { fence, accepted: false } => format!("fails to write: fence {fence} is too old"),
+        What::Called => "starts an election".into(),
+        What::Leader { leader } if *leader == process => "BECOMES LEADER".into(),
         What::Leader { leader } => format!("follows {leader}"),
         What::Opinion { of, opinion: Opinion::Unsuspected } => format!("trusts {of} again"),
         What::Opinion { of, opinion: Opinion::Suspected } => format!("suspects {of}"),
-        What::Opinion { of, opinion: Opinion::Failed } => format!("takes {of} for dead"),
+        What::Opinion { of, opinion: Opinion::Failed } => format!("declares {of} crashed"),
         What::Sent { to, label, .. } => format!("sends {label} to {to}"),
-        What::Received { from, label, .. } => format!("gets {label} from {from}"),
-        What::Lost { to, label, .. } => format!("is not heard: {label} to {to} is lost"),
-        What::Poked { to, .. } => format!("tells {to}"),
-        What::Heard { from, .. } => format!("hears from {from}"),
+        What::Received { from, label, .. } => format!("receives {label} from {from}"),
+        What::Lost { to, label, .. } => format!("{label} to {to} is lost"),
+        What::Poked { to, .. } => format!("sends an application message to {to}"),
+        What::Heard { from, .. } => format!("receives an application message from {from}"),
         What::TimedOut { timer } => format!("times out: {}", innermost(timer)),
-        What::Told { of, alive: false } => format!("is told that {of} has crashed"),
-        What::Told { of, alive: true } => format!("is told that {of} is back"),
+        What::Told { of, alive: false } => format!("is notified that {of} crashed"),
+        What::Told { of, alive: true } => format!("is notified that {of} restarted"),
         What::Crashed => "CRASHES".into(),
         What::Stopped => "stops".into(),
-        What::Restarted { incarnation } => format!("comes back, life {incarnation}"),
+        What::Restarted { incarnation } => format!("RESTARTS (incarnation {incarnation})"),
         What::Paused => "pauses".into(),
         What::Resumed => "resumes".into(),
-        What::Partitioned { part } => format!("is in part {part} of a cut network"),
-        What::Healed => "can reach everybody again".into(),
-        What::Unexpected { from: Some(from), why } => format!("did not expect this from {from}: {why}"),
-        What::Unexpected { from: None, why } => format!("did not expect this from its application: {why}"),
+        What::Partitioned { part } => format!("is in part {part} of the partitioned network"),
+        What::Healed => "can reach all processes again".into(),
+        What::Unexpected { from: Some(from), why } => format!("ignores unexpected input from {from}: {why}"),
+        What::Unexpected { from: None, why } => format!("ignores unexpected input from its application: {why}"),
     }
 }
 

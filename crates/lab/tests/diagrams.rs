@@ -81,7 +81,7 @@ fn the_largest_is_dead_and_the_next_leads() {
         ..Experiment::default()
     };
     let records = records("bully", &experiment);
-    let title = "bully: p4 is dead, and p2 calls an election".into();
+    let title = "bully: p4 has crashed, and p2 starts an election".into();
     compare("bully", &Picture { n: 4, records: &records, title, marks: vec![] });
 }
 
@@ -122,7 +122,7 @@ fn an_election_beside_an_algorithm_is_not_shown_as_one_without_end() {
     let is_election = |what: &What| matches!(what, What::Sent { label, .. } if label.kind == ELECTION);
     assert!(records.iter().any(|record| is_election(&record.what)));
     let svg = Picture { n: 4, records: &records, title: String::new(), marks: vec![] }.svg();
-    assert!(svg.contains(">waits to enter<") && !svg.contains(">in an election<"));
+    assert!(svg.contains(">waiting<") && !svg.contains(">in an election<"));
 }
 
 #[test]
@@ -234,7 +234,7 @@ fn a_recovery_shows_who_is_taken_for_dead() {
         assert_eq!(records.iter().filter(is_told).count(), 1, "p{by}");
     }
     let svg = Picture { n: 4, records: &records, title: "recovery".into(), marks: vec![] }.svg();
-    assert!(svg.contains("taken for dead by others") && svg.contains(">a timer runs out<"));
+    assert!(svg.contains("suspected by others") && svg.contains(">timer expires<"));
     let document = roxmltree::Document::parse(&svg).unwrap();
     let samples = document.descendants().filter(|node| node.attribute("transform").is_some());
     let classes = samples.map(|sample| -> Vec<_> {
@@ -281,7 +281,7 @@ fn long_runs_are_cut() {
     assert!(text.lines().count() < 2 * MOST_RECORDS);
     roxmltree::Document::parse(&svg).unwrap();
     // How to choose another part is said where there is a command line.
-    assert!(text.contains("--from") && svg.contains("--from, --to or --records choose another part"));
+    assert!(text.contains("--from") && svg.contains("choose another part with --from, --to or --records"));
     #[cfg(feature = "command")]
     {
         let page = picture.html(&View::default());

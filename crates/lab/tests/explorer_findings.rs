@@ -177,6 +177,6 @@ fn the_first_step_of_a_new_life_may_be_cut_short() {
     let wrong = exploration.run_mutex::<Hasty<false>>(&mut |_| {}).unwrap();
     let counterexample =
         wrong.counterexample(Goal::Fencing).expect("the fence of a life that saved nothing comes again");
-    let steps = ["p1 crashes", "p1 comes back, and crashes after 1", "p1 comes back"];
+    let steps = ["p1 crashes", "p1 restarts, and crashes after 1", "p1 restarts"];
     assert_eq!(counterexample.steps, steps);
 }

@@ -82,7 +82,7 @@ mod acknowledged {
         assert!(findings.holds(Goal::MutualExclusion) && findings.holds(Goal::Fencing));
         let found = steps(&findings, Goal::DeadlockFreedom);
         assert_eq!(found.len(), 3, "{found:#?}");
-        let fatal = "p2 gets token(0) from p1, and crashes after 1";
+        let fatal = "p2 receives token(0) from p1, and crashes after 1";
         assert!(found.iter().any(|step| step.contains(fatal)), "{found:#?}");
         assert_eq!(findings.broken_assumptions, ["processes crash"]);
     }

@@ -184,7 +184,7 @@ fn a_process_is_shown_before_and_after_a_step() {
         let record = &run["picture"]["records"][step];
         get(address, &format!("/api/state?{path}&record={record}&process={process}"))
     };
-    let asks = steps.iter().position(|step| step[3].to_string().contains("asks to enter")).unwrap();
+    let asks = steps.iter().position(|step| step[3].to_string().contains("requests entry")).unwrap();
     let state = look(asks);
     assert!(state["before"].as_str().unwrap().contains("Released"), "{state}");
     assert!(state["after"].as_str().unwrap().contains("Wanted"), "{state}");
@@ -213,7 +213,7 @@ fn a_crash_leaves_nothing_of_a_process() {
 fn a_part_in_which_nothing_happens_says_so() {
     let run = run(laboratory(Limits::ALONE), "algorithm=central&n=3&from=500");
     let note = run["picture"]["notes"][0].as_str().unwrap();
-    assert!(note.starts_with("nothing happens then: the run lasts from 0 to "), "{note}");
+    assert!(note.starts_with("no event is in this part: the run lasts from 0 to "), "{note}");
     assert_eq!(run["picture"]["run"]["steps"], Value::Array(vec![]));
 }
 
@@ -286,7 +286,7 @@ fn a_part_of_a_run_tells_of_everybody_what_the_whole_run_tells() {
         }
     }
     assert!(compared > 20, "{compared}");
-    assert!(cards(&part, 0).iter().any(|(_, note)| note == "takes p3 for dead"), "{:?}", cards(&part, 0));
+    assert!(cards(&part, 0).iter().any(|(_, note)| note == "suspects p3"), "{:?}", cards(&part, 0));
 }
 
 /// A class shares the laboratory: whoever asks for as much as one may does not keep others from a small run.

@@ -111,7 +111,7 @@ fn a_page_knows_each_step_and_what_everybody_does_then() {
     let records = contention();
     let data = data(&picture(&records).html(&View::default()));
     let steps = data["steps"].as_array().unwrap();
-    assert_eq!(steps[0][3][0], "p2 asks to enter");
+    assert_eq!(steps[0][3][0], "p2 requests entry");
     assert_eq!(steps[0][3].as_array().unwrap().len(), 3, "and sends two requests");
     let entries = steps.iter().filter(|step| step[4] == 1).count();
     assert_eq!(entries, 2, "two enter, and that is worth going to");
@@ -165,8 +165,8 @@ fn a_large_group_can_be_read() {
     assert!(records.len() >= 90_000, "{}", records.len());
     let picture = Picture { n: 64, records: &records, title: "large".into(), marks: vec![] };
     let svg = picture.svg();
-    assert!(svg.matches("ENTERS #").count() >= 3, "{}", svg.matches("ENTERS #").count());
-    assert!(svg.contains("--from, --to or --records choose another part"));
+    assert!(svg.matches("ENTERS, fence ").count() >= 3, "{}", svg.matches("ENTERS, fence ").count());
+    assert!(svg.contains("choose another part with --from, --to or --records"));
     assert!(
         svg.contains("reply to ") || svg.contains("reply(") && svg.contains(" to 6"),
         "what is said to all is said once"
@@ -180,7 +180,7 @@ fn a_large_group_can_be_read() {
         assert_eq!(labels[..index].iter().filter(covers).count(), 0, "the label at {x}, {y} covers others");
     }
     let html = picture.html(&View::default());
-    assert!(html.matches("ENTERS #").count() >= 10);
+    assert!(html.matches("ENTERS, fence ").count() >= 10);
     let vectors = View { clocks: Some(Clocks::Vector), ..View::default() };
     let svg = picture.svg_of(&vectors);
     let longest = svg.lines().filter(|line| line.contains(r#"class="clock""#)).map(str::len).max().unwrap();

@@ -216,13 +216,13 @@ fn a_crash_may_fall_between_two_effects_of_a_step() {
 algorithm ricart-agrawala
 n 3
 
-p1 asks, and crashes after 1
-p2 gets request from p1
+p1 requests, and crashes after 1
+p2 receives request from p1
 ---
-1  p1  asks to enter
+1  p1  requests entry
 1  p1  sends request(1) to p2
 1  p1  CRASHES
-2  p2  gets request(1) from p1
+2  p2  receives request(1) from p1
 2  p2  sends reply(1) to p1
 2  p2  reply(1) to p1 is lost
 ";

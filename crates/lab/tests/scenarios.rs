@@ -87,6 +87,49 @@ fn what_is_read_can_be_written_and_read_again() {
     }
 }
 
+/// A script in the words that earlier versions wrote.
+fn in_old_words(text: &str) -> String {
+    let replaced = |line: &str| {
+        let line = line
+            .replace(" sends an application message to ", " tells ")
+            .replace(" receives an application message from ", " hears from ")
+            .replace(" receives ", " gets ")
+            .replace(" starts an election", " calls")
+            .replace(" restarts", " comes back")
+            .replace(" requests", " asks")
+            .replace(" exits", " leaves");
+        match line.split_once(" is notified that ") {
+            Some((to, news)) => {
+                let news = news.replace(" crashed", " has crashed").replace(" restarted", " is back");
+                format!("{to} is told that {news}")
+            }
+            None => line,
+        }
+    };
+    text.lines().map(|line| if line.starts_with('#') { line.to_string() } else { replaced(line) } + "\n").collect()
+}
+
+#[test]
+fn scripts_in_old_words_are_the_same_runs() {
+    let restart = "algorithm central\nn 3\nrecovery ring\np2 requests, and crashes after 1\n\
+                   p1 is notified that p2 crashed\np3 is notified that p2 crashed\np2 restarts\n\
+                   p1 is notified that p2 restarted\np3 receives everything\n";
+    let scripts = builtin::ALL.iter().map(|known| known.text.split("\n---\n").next().unwrap());
+    let mut seen = String::new();
+    for new in scripts.chain([restart]) {
+        let old = in_old_words(new);
+        assert_ne!(old.trim_end(), new.trim_end());
+        let play = |text: &str| Scenario::parse(text).unwrap().play().unwrap_or_else(|error| panic!("{error}\n{text}"));
+        assert_eq!(play(&old), play(new), "{old}");
+        seen += &old;
+    }
+    for old in
+        ["asks", "leaves", "calls", "gets everything", "tells p", "hears from", "has crashed", "is back", "comes back"]
+    {
+        assert!(seen.contains(&format!(" {old}")), "{old}");
+    }
+}
+
 /// What the explorer finds, saved as a scenario and read again, is the same run, record for record.
 #[test]
 fn a_counterexample_can_be_kept() {
@@ -143,38 +186,38 @@ fn error(text: &str) -> ScenarioError {
 fn an_error_says_where_it_is_and_what_would_be_possible() {
     let start = "algorithm central\nn 3\n";
     for (text, line, named) in [
-        ("n 3", None, "does not say `algorithm`"),
-        ("algorithm central", None, "does not say `n`"),
+        ("n 3", None, "has no `algorithm` line"),
+        ("algorithm central", None, "has no `n` line"),
         ("algorithm paxos\nn 3", None, "paxos"),
         ("algorithm central\nn 65", Some(2), "1 to 64"),
-        ("algorithm central\nn 3\nn 4", Some(3), "said twice"),
+        ("algorithm central\nn 3\nn 4", Some(3), "written twice"),
         ("algorithm central\nn 3\noption replies=bare", None, "central has no options"),
         ("algorithm central\nn 3\nabsent p4", Some(3), "p1 to p3"),
-        ("algorithm central\nn 1\nabsent p1", None, "at least one must live"),
+        ("algorithm central\nn 1\nabsent p1", None, "at least one must run"),
         ("algorithm bully\nn 3\nclock p1 7", None, "election"),
         ("algorithm central\nn 3\nexpect peace violated", Some(3), "mutual-exclusion"),
         ("algorithm central\nn 3\nfrobnicate", Some(3), "delay-bound"),
         (&format!("{start}p4 asks"), Some(3), "p1 to p3"),
         (&format!("{start}p2 asks\nn 3"), Some(4), "before the first step"),
-        (&format!("{start}p2 leaves"), Some(3), "possible here: p1 asks, p2 asks, p3 asks"),
-        (&format!("{start}p2 asks\n\np3 gets grant from p1"), Some(5), "p1 gets request from p2"),
+        (&format!("{start}p2 leaves"), Some(3), "possible here: p1 requests, p2 requests, p3 requests"),
+        (&format!("{start}p2 asks\n\np3 gets grant from p1"), Some(5), "p1 receives request from p2"),
         (&format!("{start}p2 asks\np1 gets grant from p2"), Some(4), "no such message"),
-        (&format!("{start}p2 asks\np1 gets request #2 from p2"), Some(4), "there is only one"),
+        (&format!("{start}p2 asks\np1 gets request #2 from p2"), Some(4), "only one such message"),
         (&format!("{start}p2 asks\np2 times out: answers"), Some(4), "no timer running"),
         (&format!("{start}p2 crashes\np2 asks"), Some(4), "p2 has crashed"),
-        (&format!("{start}p2 comes back"), Some(3), "p2 lives"),
-        (&format!("{start}p2 is told that p1 has crashed"), Some(3), "no such news"),
-        (&format!("{start}p2 tells p2"), Some(3), "tells itself"),
+        (&format!("{start}p2 comes back"), Some(3), "p2 has not crashed"),
+        (&format!("{start}p2 is told that p1 has crashed"), Some(3), "no such message or notification"),
+        (&format!("{start}p2 tells p2"), Some(3), "to itself"),
         (&format!("{start}time passes"), Some(3), "timing synchronous"),
-        (&format!("{start}deliver all"), Some(3), "nothing is on its way"),
-        (&format!("{start}p1 gets everything"), Some(3), "nothing is on its way to it"),
+        (&format!("{start}deliver all"), Some(3), "no message is in transit"),
+        (&format!("{start}p1 gets everything"), Some(3), "no message to p1 is in transit"),
         ("algorithm token-ring\nn 3\ndeliver all", Some(3), "does not end"),
         ("algorithm lamport\nn 2\np1 asks\np2 asks\np1 gets everything\np2 gets reply from p1", Some(6), "order fifo"),
         (
             "algorithm ricart-agrawala\nn 2\np1 asks\np2 asks\np2 gets everything\np1 gets reply from p2\np1 leaves\n\
              p1 asks\nrequest from p1 to p2 is lost\np1 withdraws\np2 gets request from p1",
             Some(11),
-            "no message is on its way from p1 to p2",
+            "no message from p1 to p2 is in transit",
         ),
     ] {
         let error = error(text);
@@ -250,19 +293,20 @@ fn line() -> impl Strategy<Value = String> {
         "vote(1)",
     ]);
     let verb = prop::sample::select(vec![
+        "requests",
         "asks",
-        "leaves",
+        "exits",
         "withdraws",
-        "calls",
+        "starts an election",
         "reads",
         "writes",
         "crashes",
-        "comes back",
-        "gets everything",
+        "restarts",
+        "receives everything",
         "times out: answers",
         "times out: back-off",
         "times out: beat",
-        "asks, and will again",
+        "requests, and will again",
         "",
     ]);
     let header = prop::sample::select(vec![
@@ -292,13 +336,13 @@ fn line() -> impl Strategy<Value = String> {
     prop_oneof![
         3 => (process(), verb).prop_map(|(who, verb)| format!("{who} {verb}")),
         3 => (process(), message.clone(), process())
-            .prop_map(|(to, what, from)| format!("{to} gets {what} from {from}")),
+            .prop_map(|(to, what, from)| format!("{to} receives {what} from {from}")),
         1 => (process(), message.clone(), process())
-            .prop_map(|(to, what, from)| format!("{to} gets {what} from {from}, and will again")),
+            .prop_map(|(to, what, from)| format!("{to} receives {what} from {from}, and will again")),
         1 => (process(), message, process()).prop_map(|(to, what, from)| format!("{what} from {from} to {to} is lost")),
-        1 => (process(), process()).prop_map(|(from, to)| format!("{from} tells {to}")),
-        1 => (process(), process()).prop_map(|(to, from)| format!("{to} hears from {from}")),
-        1 => (process(), process()).prop_map(|(to, of)| format!("{to} is told that {of} has crashed")),
+        1 => (process(), process()).prop_map(|(from, to)| format!("{from} sends an application message to {to}")),
+        1 => (process(), process()).prop_map(|(to, from)| format!("{to} receives an application message from {from}")),
+        1 => (process(), process()).prop_map(|(to, of)| format!("{to} is notified that {of} crashed")),
         1 => Just("deliver all".to_string()),
         1 => Just("time passes".to_string()),
         1 => header.prop_map(String::from),

@@ -145,7 +145,7 @@ mod tests {
         for right in [
             "&lt;script&gt;alert(1)&lt;/script&gt;",
             "class=\"verdict conditional\"",
-            "asks to enter",
+            "requests entry",
             "class=\"ring\"",
             ">steps →<",
         ] {

@@ -272,7 +272,7 @@ impl<'a> Layout<'a> {
 
     /// What was left out and what else to know, as sentences for the beginning and the end of the picture.
     pub(super) fn notes(&self) -> (Option<String>, Vec<String>) {
-        const CHOOSE: &str = "--from, --to or --records choose another part";
+        const CHOOSE: &str = "choose another part with --from, --to or --records";
         let note = |count: usize, which: &str| match count {
             0 => None,
             1 => Some(format!("1 {which} record is not shown")),
@@ -288,11 +288,11 @@ impl<'a> Layout<'a> {
         after.extend(self.elsewhere.iter().map(|text| format!("not in this part: {}", words::line(text))));
         after.extend(match self.unmarked {
             0 => None,
-            1 => Some("a promise is broken once more, which is not marked".into()),
-            times => Some(format!("promises are broken {times} times more, which is not marked")),
+            1 => Some("1 more violation is not marked".into()),
+            times => Some(format!("{times} more violations are not marked")),
         });
         if self.has_turned_back {
-            let why = "a record whose clock was behind that of the one before it is shown at the same time";
+            let why = "a record with an earlier time than the record before it is shown at the same time as that one";
             after.push(format!("clocks differ: {why}"));
         }
         (before, after)

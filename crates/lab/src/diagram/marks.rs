@@ -169,7 +169,7 @@ mod tests {
             Mark::at_record(11, "p2 entered while p1 was inside"),
         ];
         let exclusion = Mark { again, ..Mark::at_record(3, "p3 entered while p1 was inside") };
-        let fencing = Mark::at_record(6, "p2 entered with fence #1 after an entry with #2");
+        let fencing = Mark::at_record(6, "p2 entered with fence 1 after an entry with fence 2");
         let marks = broken(3, &records);
         assert_eq!(marks[..2], [exclusion.clone(), fencing]);
         let violation = Violation { at: 5, why: exclusion.text.clone() };

@@ -139,7 +139,7 @@ impl Picture<'_> {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum RenderError {
     /// Nothing happens in the part of the run that was chosen.
-    #[error("{why}; --from, --to and --records choose what is drawn")]
+    #[error("{why}; choose the part to draw with --from, --to or --records")]
     Empty {
         /// Why not.
         why: String,
@@ -175,13 +175,13 @@ pub enum Format {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FormatError {
     /// The name does not end in anything.
-    #[error("{path}: the name must say what to write: {ENDINGS}")]
+    #[error("{path}: the file name needs an ending that selects the format: {ENDINGS}")]
     NoEnding {
         /// The file's name.
         path: String,
     },
     /// The name ends in something else.
-    #[error("{path}: nothing can be written as .{ending}; choose {ENDINGS}")]
+    #[error("{path}: cannot write .{ending}; use {ENDINGS}")]
     UnknownEnding {
         /// The file's name.
         path: String,
@@ -250,11 +250,11 @@ mod tests {
     #[test]
     fn another_name_is_refused_with_what_is_possible() {
         let error = Format::of("run.gif").unwrap_err().to_string();
-        assert!(error.starts_with("run.gif: nothing can be written as .gif; choose .svg"), "{error}");
+        assert!(error.starts_with("run.gif: cannot write .gif; use .svg"), "{error}");
         let error = Format::of("run.png").unwrap_err().to_string();
         assert_eq!(error, "run.png: PNG is not supported; write an SVG and save it as PNG in a browser");
         let error = Format::of("runs/run").unwrap_err().to_string();
-        assert!(error.starts_with("runs/run: the name must say what to write: .svg"), "{error}");
+        assert!(error.starts_with("runs/run: the file name needs an ending that selects the format: .svg"), "{error}");
     }
 
     #[test]
@@ -275,11 +275,11 @@ mod tests {
         assert_eq!(render(Format::Svg), picture.svg());
         let clocks = View { clocks: Some(Clocks::Lamport), ..View::default() };
         let timed = String::from_utf8(picture.render(Format::Text, &clocks).unwrap()).unwrap();
-        assert!(timed.contains("asks to enter ⟨1⟩"), "{timed}");
+        assert!(timed.contains("requests entry ⟨1⟩"), "{timed}");
         let later = View { part: Part::Records(5..9), ..View::default() };
         for format in [Format::Text, Format::Svg] {
             let error = picture.render(format, &later).unwrap_err().to_string();
-            assert_eq!(error, "the run has 2 records; --from, --to and --records choose what is drawn");
+            assert_eq!(error, "the run has 2 records; choose the part to draw with --from, --to or --records");
         }
         assert!(picture.render(Format::JsonLines, &later).is_ok(), "a trace has everything");
     }

@@ -26,7 +26,7 @@ impl Phase {
     pub(super) fn meaning(self) -> &'static str {
         match self {
             Phase::Idle => "idle",
-            Phase::Wanting => "waits to enter",
+            Phase::Wanting => "waiting",
             Phase::Inside => "inside",
             Phase::Candidate => "in an election",
             Phase::Leading => "leader",

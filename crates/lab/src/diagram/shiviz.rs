@@ -110,8 +110,8 @@ mod tests {
                 ("p2", r#"{"p2":1}"#, "0 begins"),
                 ("p3", r#"{"p3":1}"#, "0 begins"),
                 ("p1", r#"{"p1":2}"#, "0 sends word to p2"),
-                ("p2", r#"{"p1":2,"p2":2}"#, "1.5 gets word from p1"),
-                ("p2", r#"{"p1":2,"p2":3}"#, "2 gets word from p1"),
+                ("p2", r#"{"p1":2,"p2":2}"#, "1.5 receives word from p1"),
+                ("p2", r#"{"p1":2,"p2":3}"#, "2 receives word from p1"),
             ]
         );
     }

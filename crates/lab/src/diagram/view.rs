@@ -127,9 +127,9 @@ pub(super) fn why_empty(picture: &Picture<'_>, part: &Part, unit: Unit) -> Optio
         }
         Part::Times { .. } => {
             let [begin, end] = [first, last].map(|record| unit.text(record.at));
-            format!("nothing happens then: the run lasts from {begin} to {end} ({})", unit.name())
+            format!("no event is in this part: the run lasts from {begin} to {end} ({})", unit.name())
         }
-        Part::Records(range) if range.start < picture.records.len() => "--records chooses none".into(),
+        Part::Records(range) if range.start < picture.records.len() => "--records selects no record".into(),
         Part::Records(_) => format!("the run has {} records", picture.records.len()),
     })
 }
@@ -264,8 +264,8 @@ mod tests {
             |from: u64, to: Option<u64>| Part::Times { from: Some(from * 1_000_000), to: to.map(|to| to * 1_000_000) };
         assert_eq!(why(Part::Usual), None);
         assert_eq!(why(times(1, None)), None);
-        assert_eq!(why(times(500, None)).unwrap(), "nothing happens then: the run lasts from 0 to 7.5 (δ)");
-        assert_eq!(why(times(1, Some(2))).unwrap(), "nothing happens then: the run lasts from 0 to 7.5 (δ)");
+        assert_eq!(why(times(500, None)).unwrap(), "no event is in this part: the run lasts from 0 to 7.5 (δ)");
+        assert_eq!(why(times(1, Some(2))).unwrap(), "no event is in this part: the run lasts from 0 to 7.5 (δ)");
         assert_eq!(why(times(9, Some(3))).unwrap(), "--from 9 comes after --to 3");
         assert_eq!(why(Part::Records(5..9)).unwrap(), "the run has 2 records");
         let nothing = Picture { records: &[], ..picture.clone() };

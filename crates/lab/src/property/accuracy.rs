@@ -23,7 +23,7 @@ impl Accuracy {
                 None
             }
             What::Opinion { of, opinion: Opinion::Suspected | Opinion::Failed } if !self.crashed.contains(&of) => {
-                Some(format!("{} took {of} for dead, which lived", record.process))
+                Some(format!("{} suspected {of}, which was running", record.process))
             }
             _ => None,
         }
@@ -47,7 +47,7 @@ mod tests {
     #[test]
     fn to_suspect_the_living_breaks_it_at_once_even_if_it_is_taken_back() {
         let history = [(1, thinks(2, Suspected)), (1, thinks(2, Unsuspected))];
-        assert_eq!(broken(Accuracy, &history), Some((0, "p1 took p2 for dead, which lived".into())));
+        assert_eq!(broken(Accuracy, &history), Some((0, "p1 suspected p2, which was running".into())));
         assert!(broken(Accuracy, &[(1, thinks(2, Failed)), (2, Crashed)]).is_some_and(|(at, _)| at == 0));
     }
 

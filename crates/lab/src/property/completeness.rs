@@ -45,7 +45,7 @@ impl Completeness {
         self.live.iter().find_map(|who| {
             let thought_dead = self.thought_dead.get(who).unwrap_or(&nobody);
             let missed = self.crashed.difference(thought_dead).next();
-            missed.map(|dead| format!("{who} never found out that {dead} had crashed"))
+            missed.map(|dead| format!("{who} never detected that {dead} had crashed"))
         })
     }
 }
@@ -67,7 +67,7 @@ mod tests {
     #[test]
     fn one_that_has_not_found_out_breaks_it_in_the_end() {
         let history = [(3, Crashed), (1, thinks(3, Failed))];
-        assert_eq!(broken(Completeness, &history), Some((2, "p2 never found out that p3 had crashed".into())));
+        assert_eq!(broken(Completeness, &history), Some((2, "p2 never detected that p3 had crashed".into())));
     }
 
     #[test]
@@ -96,7 +96,7 @@ mod tests {
         assert_eq!(broken(Completeness, &[(3, Crashed), (3, AGAIN)]), None);
         let found = [(3, Crashed), (1, thinks(3, Failed)), (2, thinks(3, Failed))];
         let history = [&found[..], &[(2, Crashed), (1, thinks(2, Failed)), (2, AGAIN)]].concat();
-        assert_eq!(broken(Completeness, &history), Some((6, "p2 never found out that p3 had crashed".into())));
+        assert_eq!(broken(Completeness, &history), Some((6, "p2 never detected that p3 had crashed".into())));
         let history = [&history[..], &[(2, thinks(3, Suspected))]].concat();
         assert_eq!(broken(Completeness, &history), None);
     }

@@ -42,8 +42,8 @@ impl Decided {
         let largest = self.live.last()?;
         let wrong = self.live.iter().find(|id| self.named.get(id) != Some(largest))?;
         Some(match self.named.get(wrong) {
-            Some(named) => format!("{wrong} names {named}, but {largest} is the largest that lives"),
-            None => format!("{wrong} names nobody"),
+            Some(named) => format!("{wrong} names {named}, but {largest} is the largest running process"),
+            None => format!("{wrong} names no leader"),
         })
     }
 }
@@ -62,18 +62,18 @@ mod tests {
 
     #[test]
     fn who_names_nobody_breaks_it() {
-        assert_eq!(broken(Decided, &[(3, leader(3)), (1, leader(3))]), Some((2, "p2 names nobody".into())));
+        assert_eq!(broken(Decided, &[(3, leader(3)), (1, leader(3))]), Some((2, "p2 names no leader".into())));
     }
 
     #[test]
     fn agreeing_on_another_than_the_largest_breaks_it() {
-        let why = "p1 names p2, but p3 is the largest that lives";
+        let why = "p1 names p2, but p3 is the largest running process";
         assert_eq!(broken(Decided, &[(1, leader(2)), (2, leader(2)), (3, leader(2))]), Some((3, why.into())));
     }
 
     #[test]
     fn the_largest_must_know_it_too() {
-        assert_eq!(broken(Decided, &[(1, leader(3)), (2, leader(3))]), Some((2, "p3 names nobody".into())));
+        assert_eq!(broken(Decided, &[(1, leader(3)), (2, leader(3))]), Some((2, "p3 names no leader".into())));
     }
 
     #[test]
@@ -87,7 +87,7 @@ mod tests {
         let history = [(1, leader(3)), (3, Crashed), (1, leader(2)), (2, leader(2))];
         assert_eq!(broken(Decided, &history), None);
         let history = [(1, leader(3)), (2, leader(3)), (3, leader(3)), (3, Crashed)];
-        let why = "p1 names p3, but p2 is the largest that lives";
+        let why = "p1 names p3, but p2 is the largest running process";
         assert_eq!(broken(Decided, &history), Some((4, why.into())));
         assert_eq!(broken(Decided, &[(1, Crashed), (2, Crashed), (3, Crashed)]), None, "nobody is left to decide");
     }
@@ -95,7 +95,7 @@ mod tests {
     #[test]
     fn who_comes_back_counts_again_and_has_forgotten_whom_it_named() {
         let history = [(3, leader(3)), (2, leader(3)), (1, leader(3)), (1, Crashed), (1, AGAIN)];
-        assert_eq!(broken(Decided, &history), Some((5, "p1 names nobody".into())));
+        assert_eq!(broken(Decided, &history), Some((5, "p1 names no leader".into())));
         let history = [(3, Crashed), (1, leader(2)), (2, leader(2)), (3, AGAIN)];
         assert!(broken(Decided, &history).is_some());
     }

@@ -16,7 +16,7 @@ impl Fencing {
         self.largest = before.max(Some(fence));
         before
             .filter(|&before| fence <= before)
-            .map(|before| format!("{} entered with fence {fence} after an entry with {before}", record.process))
+            .map(|before| format!("{} entered with fence {fence} after an entry with fence {before}", record.process))
     }
 }
 
@@ -35,7 +35,7 @@ mod tests {
     #[test]
     fn the_same_fence_twice_breaks_it() {
         let history = [(1, entered(4)), (1, Leaving), (2, entered(4))];
-        assert_eq!(broken(Fencing, &history), Some((2, "p2 entered with fence #4 after an entry with #4".into())));
+        assert_eq!(broken(Fencing, &history), Some((2, "p2 entered with fence 4 after an entry with fence 4".into())));
         assert!(broken(Fencing, &[(1, entered(4)), (1, Leaving), (1, entered(4))]).is_some());
     }
 
@@ -43,7 +43,7 @@ mod tests {
     fn a_smaller_fence_than_any_before_breaks_it() {
         // Larger than the last one, but not than the largest.
         let history = [(1, entered(2)), (2, entered(7)), (3, entered(5))];
-        assert_eq!(broken(Fencing, &history), Some((2, "p3 entered with fence #5 after an entry with #7".into())));
+        assert_eq!(broken(Fencing, &history), Some((2, "p3 entered with fence 5 after an entry with fence 7".into())));
     }
 
     #[test]

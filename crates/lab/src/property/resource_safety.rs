@@ -23,13 +23,16 @@ impl ResourceSafety {
         match record.what {
             What::Entered { fence } => {
                 let again = !self.entries.insert(fence);
-                again.then(|| format!("{} entered with fence {fence}, which an entry before had", record.process))
+                again.then(|| format!("{} entered with fence {fence}, which an earlier entry had", record.process))
             }
             What::Wrote { fence, accepted: true } => {
                 let before = self.accepted;
                 self.accepted = before.max(Some(fence));
                 before.filter(|&before| fence < before).map(|before| {
-                    format!("a write of {} with fence {fence} was accepted after one with {before}", record.process)
+                    format!(
+                        "a write of {} with fence {fence} was accepted after one with fence {before}",
+                        record.process
+                    )
                 })
             }
             _ => None,
@@ -60,7 +63,7 @@ mod tests {
     #[test]
     fn an_old_write_that_is_accepted_after_a_new_one_breaks_it() {
         let history = [(1, entered(1)), (2, entered(2)), (2, wrote(2, true)), (1, wrote(1, true)), (1, wrote(1, true))];
-        let why = "a write of p1 with fence #1 was accepted after one with #2";
+        let why = "a write of p1 with fence 1 was accepted after one with fence 2";
         assert_eq!(broken(ResourceSafety, &history), Some((3, why.into())));
     }
 
@@ -74,7 +77,7 @@ mod tests {
     fn a_late_entry_with_a_smaller_fence_does_not_but_the_same_fence_does() {
         let history = [(2, entered(2)), (1, entered(1)), (2, wrote(2, true)), (1, wrote(1, false))];
         assert_eq!(broken(ResourceSafety, &history), None);
-        let why = "p2 entered with fence #1, which an entry before had";
+        let why = "p2 entered with fence 1, which an earlier entry had";
         assert_eq!(broken(ResourceSafety, &[(1, entered(1)), (2, entered(1))]), Some((1, why.into())));
         // Leaving and crashing free no fence.
         let history = [(1, entered(1)), (1, Leaving), (2, entered(2)), (2, Crashed), (2, entered(1))];

@@ -17,8 +17,8 @@ impl Scenario {
         goal: Goal,
         counterexample: &Counterexample,
     ) -> Result<Scenario, ScenarioError> {
-        let title = format!("{} with {} processes breaks {goal}", entry.name, exploration.n);
-        let description = vec![title, format!("At its end: {}.", counterexample.why)];
+        let title = format!("A counterexample to {goal}: {} with {} processes", entry.name, exploration.n);
+        let description = vec![title, format!("At the end: {}.", counterexample.why)];
         let header = Header {
             order: exploration.order,
             timing: exploration.timing,
@@ -45,7 +45,7 @@ impl Scenario {
         if let Some(from) = counterexample.repeats_from
             && let Some(written) = scenario.script.get_mut(from)
         {
-            written.remarks.push("From here on the run repeats itself for ever.".into());
+            written.remarks.push("From here on, the run repeats forever.".into());
         }
         scenario.conversation = Some(conversation(&counterexample.records).trim_end().to_string());
         Ok(scenario)

@@ -25,7 +25,7 @@ const KEYS: [(&str, &str); 16] = [
     ("delay-bound", "TICKS"),
     ("drift", "TICKS"),
     ("detector", "yes or no"),
-    ("recovery", "the election beside it, if it needs one: ring, chang-roberts or bully"),
+    ("recovery", "the election that runs beside the algorithm: ring, chang-roberts or bully"),
     ("stamps", "yes or no"),
     ("sealed", "yes or no"),
     ("option", "KEY=VALUE"),
@@ -98,10 +98,10 @@ impl Reader {
         match key {
             Some((key, takes)) if !line.ends_with(" is lost") => {
                 if !self.script.is_empty() {
-                    return Err(format!("`{key}` belongs before the first step"));
+                    return Err(format!("`{key}` is a header line: write it before the first step"));
                 }
                 if rest.trim().is_empty() {
-                    return Err(format!("`{key}`: it takes {takes}"));
+                    return Err(format!("`{key}` needs a value: {takes}"));
                 }
                 self.header.push((number, key, rest.trim().to_string()));
             }
@@ -123,11 +123,11 @@ impl Reader {
             return why;
         }
         let keys: Vec<_> = KEYS.iter().map(|(key, _)| *key).collect();
-        format!("{why}; and a header says: {}", keys.join(", "))
+        format!("{why}; header lines are: {}", keys.join(", "))
     }
 
     fn finish(self) -> Result<Scenario, ScenarioError> {
-        let missing = |key: &str| ScenarioError::of_header(format!("the header does not say `{key}`"));
+        let missing = |key: &str| ScenarioError::of_header(format!("the header has no `{key}` line"));
         let find = |wanted: &str| self.header.iter().find(|(_, key, _)| *key == wanted);
         let (_, _, algorithm) = find("algorithm").ok_or_else(|| missing("algorithm"))?;
         let (line, _, n) = find("n").ok_or_else(|| missing("n"))?;
@@ -137,14 +137,14 @@ impl Reader {
         for (line, key, value) in &self.header {
             let wrong = |why: String| ScenarioError::at(*line, format!("{key} {why}"));
             if !["option", "absent", "clock", "expect"].contains(key) && seen.contains(key) {
-                return Err(wrong("is said twice: say it once".into()));
+                return Err(wrong("is written twice: write it once".into()));
             }
             seen.push(key);
             set(&mut header, key, value).map_err(wrong)?;
         }
         let strange = |written: &&Written| written.step.processes().iter().any(|id| id.number() > header.n);
         if let Some(written) = self.script.iter().find(strange) {
-            let why = format!("`{}`: there are processes p1 to p{}", written.step, header.n);
+            let why = format!("`{}`: the processes are p1 to p{}", written.step, header.n);
             return Err(ScenarioError::at(written.line, why));
         }
         let Reader { description, remarks, script, .. } = self;
@@ -155,7 +155,7 @@ impl Reader {
 /// Takes a line of the header into account.
 fn set(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
     let member = |text: &str| match process(text)? {
-        id if id.number() > header.n => Err(format!("`{text}`: there are processes p1 to p{}", header.n)),
+        id if id.number() > header.n => Err(format!("`{text}`: the processes are p1 to p{}", header.n)),
         id => Ok(id),
     };
     match key {
@@ -163,14 +163,14 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
             header.order = Some(match value {
                 "fifo" => Order::Fifo,
                 "any" => Order::Any,
-                _ => return Err(format!("`{value}`: it takes fifo or any")),
+                _ => return Err(format!("`{value}`: write fifo or any")),
             });
         }
         "timing" => {
             header.timing = Some(match value {
                 "synchronous" => Timing::Synchronous,
                 "asynchronous" => Timing::Asynchronous,
-                _ => return Err(format!("`{value}`: it takes synchronous or asynchronous")),
+                _ => return Err(format!("`{value}`: write synchronous or asynchronous")),
             });
         }
         "delay-bound" => header.delay_bound = Some(number(value, 1, 100)?),
@@ -180,7 +180,7 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
             let known = Beside::ALL.map(Beside::name).join(", ");
             let found = Beside::ALL.into_iter().find(|election| election.name() == value);
             header.recovery =
-                Some(found.ok_or_else(|| format!("`{value}`: the election beside it is one of {known}"))?);
+                Some(found.ok_or_else(|| format!("`{value}`: the election beside the algorithm is one of {known}"))?);
         }
         "sealed" => header.sealed = Some(yes_or_no(value)?),
         "stamps" => header.stamps = Some(yes_or_no(value)?),
@@ -202,7 +202,7 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
             }
         }
         "clock" => {
-            let wrong = || format!("`{value}`: write a process and what its clock shows, as in clock p1 40");
+            let wrong = || format!("`{value}`: write a process and the value of its clock, as in `clock p1 40`");
             let (id, shown) = value.split_once(char::is_whitespace).ok_or_else(wrong)?;
             let shown: u64 = shown.trim().parse().map_err(|_| wrong())?;
             let shown = Number::try_from(shown).map_err(|error| error.to_string())?;
@@ -217,14 +217,14 @@ fn set(header: &mut Header, key: &str, value: &str) -> Result<(), String> {
 
 fn number(text: &str, least: u64, most: u64) -> Result<u64, String> {
     let parsed = text.parse().ok().filter(|number| (least..=most).contains(number));
-    parsed.ok_or_else(|| format!("`{text}`: it takes a whole number from {least} to {most}"))
+    parsed.ok_or_else(|| format!("`{text}`: write a whole number from {least} to {most}"))
 }
 
 fn yes_or_no(text: &str) -> Result<bool, String> {
     match text {
         "yes" => Ok(true),
         "no" => Ok(false),
-        _ => Err(format!("`{text}`: it takes yes or no")),
+        _ => Err(format!("`{text}`: write yes or no")),
     }
 }
 
@@ -233,13 +233,13 @@ fn expectation(text: &str) -> Result<Expectation, String> {
     let names = || Property::ALL.map(Property::name).join(", ");
     let property = |name: &str| {
         let found = Property::ALL.into_iter().find(|property| property.name() == name);
-        found.ok_or_else(|| format!("`{name}` is not a property; they are: {}", names()))
+        found.ok_or_else(|| format!("`{name}` is not a property; the properties are: {}", names()))
     };
     match words[..] {
         ["holds"] => Ok(Expectation::Holds),
         [name, "held"] => property(name).map(Expectation::Held),
         [name, "violated"] => property(name).map(Expectation::Violated),
-        _ => Err(format!("`{text}`: it takes holds, PROPERTY held or PROPERTY violated, of {}", names())),
+        _ => Err(format!("`{text}`: write holds, PROPERTY held or PROPERTY violated; the properties are: {}", names())),
     }
 }
 

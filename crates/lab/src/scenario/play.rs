@@ -90,11 +90,11 @@ impl Played {
             Some(Verdict::Held) => format!("{property} held"),
             Some(Verdict::Violated(violation)) => format!("{property} is violated: {}", violation.why),
             Some(Verdict::Undecided) | None if self.open.contains(&property) => {
-                format!("{property} cannot be judged: something that has to happen is left at the end")
+                format!("{property} cannot be judged: the script ends while a step must still happen")
             }
-            Some(Verdict::Undecided) | None => format!("{property} is not asked of this algorithm"),
+            Some(Verdict::Undecided) | None => format!("{property} does not apply to this algorithm"),
         };
-        let expected = format!("`expect {expectation}` did not come true");
+        let expected = format!("`expect {expectation}` failed");
         match expectation {
             Expectation::Held(property) => {
                 (verdict(property) != Some(&Verdict::Held)).then(|| format!("{expected}: {}", why(property)))
@@ -128,7 +128,7 @@ impl Scenario {
     pub(crate) fn play_visited(&self, subject: &impl Subject) -> Result<Played, ScenarioError> {
         let entry = subject.entry();
         if entry.name != self.header.algorithm {
-            let why = format!("this scenario is about {}, not about {}", self.header.algorithm, entry.name);
+            let why = format!("this scenario is for {}, not for {}", self.header.algorithm, entry.name);
             return Err(ScenarioError::of_header(why));
         }
         struct Play<'a>(&'a Scenario, &'static Entry);
@@ -260,13 +260,13 @@ impl Header {
     fn check(&self, entry: &Entry) -> Result<(), ScenarioError> {
         let wrong = |why: String| Err(ScenarioError::of_header(why));
         if Id::all(self.n).all(|id| self.absent.contains(&id)) {
-            return wrong(format!("all {} processes are absent: at least one must live", self.n));
+            return wrong(format!("all {} processes are absent: at least one must run", self.n));
         }
         if let Some((id, _)) = self.clocks.iter().find(|(id, _)| self.absent.contains(id)) {
-            return wrong(format!("the clock of {id}: it is absent"));
+            return wrong(format!("`clock {id}`: {id} is absent"));
         }
         if entry.family != Family::Mutex && !self.clocks.is_empty() {
-            return wrong(format!("clocks are for mutual exclusion; {} is for {}", entry.name, entry.family));
+            return wrong(format!("`clock` lines are for mutual exclusion; {} is for {}", entry.name, entry.family));
         }
         Ok(())
     }
@@ -298,7 +298,7 @@ where
 
     fn happen(&mut self, choice: Choice<P>) -> Result<(), String> {
         if self.steps.len() == MOST_HAPPENINGS {
-            return Err(format!("more than {MOST_HAPPENINGS} things happen: write a shorter script"));
+            return Err(format!("the script has more than {MOST_HAPPENINGS} events: write a shorter one"));
         }
         self.steps.push(self.stage.in_words(&choice));
         self.records.extend(self.stage.happen(choice));
@@ -307,7 +307,7 @@ where
 
     fn deliver_all(&mut self) -> Result<(), String> {
         if self.stage.letters().is_empty() {
-            return Err(self.with_possibilities("`deliver all`: nothing is on its way"));
+            return Err(self.with_possibilities("`deliver all`: no message is in transit"));
         }
         for _ in 0..MOST_ARRIVALS {
             if self.stage.letters().is_empty() {
@@ -319,8 +319,8 @@ where
         match self.stage.letters().first() {
             None => Ok(()),
             Some((_, letter)) => Err(format!(
-                "`deliver all` does not end: after {MOST_ARRIVALS} arrivals there is still {} from {} to {}; \
-                 write who gets what, one line each",
+                "`deliver all` does not end: after {MOST_ARRIVALS} arrivals, {} from {} to {} is still in transit; \
+                 write each arrival as a step of its own",
                 self.content(letter),
                 letter.from,
                 letter.to
@@ -331,7 +331,9 @@ where
     fn deliver_to(&mut self, to: Id) -> Result<(), String> {
         let waiting = self.stage.letters().iter().filter(|(_, letter)| letter.to == to).count();
         if waiting == 0 {
-            return Err(self.with_possibilities(&format!("`{to} gets everything`: nothing is on its way to it")));
+            return Err(
+                self.with_possibilities(&format!("`{to} receives everything`: no message to {to} is in transit"))
+            );
         }
         for _ in 0..waiting {
             let first = self.stage.letters().iter().position(|(_, letter)| letter.to == to);
@@ -358,7 +360,7 @@ where
                 Ok(Choice::Deliver { place, keep: *again })
             }
             Step::Lose { name, from, to } => self.message(*from, *to, name).map(Choice::Lose),
-            Step::Tell(from, to) if from == to => Err("who tells itself something knows it already".into()),
+            Step::Tell(from, to) if from == to => Err("a process sends no application message to itself".into()),
             Step::Tell(from, to) => Ok(Choice::Poke(*from, *to)),
             Step::Hear(to, from) => self.letter(*from, *to, |content| matches!(content, Content::Poke(_))),
             Step::Told { to, of, alive } => {
@@ -367,20 +369,21 @@ where
             }
             Step::TimeOut(id, timer) => self.timeout(*id, timer),
             Step::Crash(id) => Ok(Choice::Crash(*id)),
-            Step::ComeBack(id) if alive(id) => Err(format!("{id} lives")),
+            Step::ComeBack(id) if alive(id) => Err(format!("{id} has not crashed")),
             Step::ComeBack(id) => Ok(Choice::Restart(*id)),
             Step::Suspect(id, of) if self.stage.may_suspect(*id, *of) => Ok(Choice::Suspect(*id, *of)),
             Step::Suspect(id, of) => Err(format!(
-                "{id} can suspect {of} only with `recovery`, while both live, and not while it is to be told of it"
+                "{id} can suspect {of} only with `recovery`, while both run, and not while a notification about {of} is in \
+                 transit"
             )),
             Step::CutShort(step, effects) => {
                 let choice = Choice::CutShort(Box::new(self.choice(step)?), *effects);
                 let possible = self.stage.choices().contains(&choice);
-                if possible { Ok(choice) } else { Err(format!("`{step}` does not have more than {effects} effects")) }
+                if possible { Ok(choice) } else { Err(format!("`{step}` has no more than {effects} effects")) }
             }
             Step::Tick if self.stage.may_tick() => Ok(Choice::Tick),
-            Step::Tick => Err("time passes only with `timing synchronous`, while something waits for it and nothing \
-                               has to happen before"
+            Step::Tick => Err("time passes only with `timing synchronous`, while a message or timer waits for it and \
+                               none is due before"
                 .into()),
             Step::DeliverAll | Step::GetEverything(_) => unreachable!("these stand for several steps"),
         }
@@ -389,8 +392,8 @@ where
     fn why_not(&self, id: Id, wish: Wish) -> String {
         let wishes: Vec<_> = self.stage.host(id).wishes().iter().map(|wish| format!("`{id} {wish}`")).collect();
         match wishes.is_empty() {
-            true => format!("the application of {id} cannot do that now"),
-            false => format!("{id} cannot do that now, but {}; `{wish}` is for another moment", wishes.join(" or ")),
+            true => format!("the application of {id} can do nothing now"),
+            false => format!("`{wish}` is not possible now; possible for {id}: {}", wishes.join(" or ")),
         }
     }
 
@@ -401,11 +404,11 @@ where
         }
         let armed: Vec<_> = host.armed().map(|armed| timer_name(&armed)).collect();
         Err(if armed.iter().any(|armed| armed == timer) {
-            format!("this timer of {id} has still time to run")
+            format!("this timer of {id} has not expired yet")
         } else if armed.is_empty() {
             format!("{id} has no timer running")
         } else {
-            format!("{id} has no such timer running, but {}", armed.join(", "))
+            format!("{id} has no such timer running; its timers are {}", armed.join(", "))
         })
     }
 
@@ -413,7 +416,7 @@ where
     fn letter(&self, from: Id, to: Id, says: impl Fn(&Content<P::Message>) -> bool) -> Result<Choice<P>, String> {
         let is = |letter: &Letter<P::Message>| letter.from == from && letter.to == to && says(&letter.content);
         let place = self.stage.letters().iter().position(|(_, letter)| is(letter));
-        let place = place.ok_or_else(|| format!("there is no such news on its way to {to}"))?;
+        let place = place.ok_or_else(|| format!("no such message or notification is in transit to {to}"))?;
         Ok(Choice::Deliver { place, keep: false })
     }
 
@@ -433,21 +436,21 @@ where
             let distinct = alike.iter().any(|(_, label)| *label != alike[0].1);
             if distinct && name.nth.is_none() {
                 let labels: Vec<_> = alike.iter().map(|(_, label)| label.to_string()).collect();
-                return Err(format!("there are several, say which: {}", labels.join(", ")));
+                return Err(format!("several messages match, name one: {}", labels.join(", ")));
             }
         }
         let nth = name.nth.unwrap_or(1);
         let Some(&&(place, _)) = alike.get(nth - 1) else {
             return Err(match (alike.len(), on_way.is_empty()) {
-                (0, true) => format!("no message is on its way from {from} to {to}"),
-                (0, false) => format!("there is no such message on its way from {from} to {to}"),
-                (1, _) => "there is only one".into(),
-                (count, _) => format!("there are only {count}"),
+                (0, true) => format!("no message from {from} to {to} is in transit"),
+                (0, false) => format!("no such message from {from} to {to} is in transit"),
+                (1, _) => "only one such message is in transit".into(),
+                (count, _) => format!("only {count} such messages are in transit"),
             });
         };
         if !self.stage.is_next(place) {
             let before = on_way.first().map_or(String::new(), |(_, label)| label.to_string());
-            return Err(format!("{before} was sent before it, and with `order fifo` arrives first"));
+            return Err(format!("{before} was sent earlier and arrives first with `order fifo`"));
         }
         Ok(place)
     }
@@ -455,8 +458,8 @@ where
     fn content(&self, letter: &Letter<P::Message>) -> String {
         match &letter.content {
             Content::Message(message) => Label::of(message).to_string(),
-            Content::Poke(_) => "a message of the application".into(),
-            Content::Notice(_) => "news".into(),
+            Content::Poke(_) => "an application message".into(),
+            Content::Notice(_) => "a notification".into(),
         }
     }
 
@@ -476,7 +479,7 @@ where
         let choices = self.stage.choices().into_iter().filter(ordinary);
         let possible: Vec<_> = choices.map(|choice| self.stage.in_words(&choice)).collect();
         if possible.is_empty() {
-            return format!("{why}; nothing is on its way, and nobody waits for anything");
+            return format!("{why}; no step is possible here: no message is in transit and no process waits");
         }
         let more = possible.len().saturating_sub(MOST_POSSIBILITIES);
         let shown: Vec<_> = possible.into_iter().take(MOST_POSSIBILITIES).collect();

@@ -32,10 +32,10 @@ pub enum Wish {
 impl fmt::Display for Wish {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Wish::Enter => "asks",
-            Wish::Exit => "leaves",
+            Wish::Enter => "requests",
+            Wish::Exit => "exits",
             Wish::Withdraw => "withdraws",
-            Wish::Call => "calls",
+            Wish::Call => "starts an election",
             Wish::Read => "reads",
             Wish::Write => "writes",
         })

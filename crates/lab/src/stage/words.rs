@@ -25,10 +25,10 @@ where
                 let letter = &self.letters()[*place].1;
                 format!("{} from {} to {} is lost", self.name_of(*place), letter.from, letter.to)
             }
-            Choice::Poke(from, to) => format!("{from} tells {to}"),
+            Choice::Poke(from, to) => format!("{from} sends an application message to {to}"),
             Choice::Timeout(id, timer) => format!("{id} times out: {}", timer_name(timer)),
             Choice::Crash(id) => format!("{id} crashes"),
-            Choice::Restart(id) => format!("{id} comes back"),
+            Choice::Restart(id) => format!("{id} restarts"),
             Choice::Suspect(id, of) => format!("{id} suspects {of}"),
             Choice::CutShort(choice, effects) => {
                 format!("{}, and crashes after {effects}", self.in_words(choice))
@@ -41,10 +41,10 @@ where
         let letter = &self.letters()[place].1;
         let (from, to) = (letter.from, letter.to);
         match &letter.content {
-            Content::Message(_) => format!("{to} gets {} from {from}", self.name_of(place)),
-            Content::Poke(_) => format!("{to} hears from {from}"),
-            Content::Notice(Notice::Trust(_)) => format!("{to} is told that {from} is back"),
-            Content::Notice(_) => format!("{to} is told that {from} has crashed"),
+            Content::Message(_) => format!("{to} receives {} from {from}", self.name_of(place)),
+            Content::Poke(_) => format!("{to} receives an application message from {from}"),
+            Content::Notice(Notice::Trust(_)) => format!("{to} is notified that {from} restarted"),
+            Content::Notice(_) => format!("{to} is notified that {from} crashed"),
         }
     }
 
@@ -77,11 +77,11 @@ impl Rules {
             (assumed.crash_free && !recovers && (bounds.crashes > 0 || !self.absent.is_empty()), "processes crash"),
             (
                 assumed.restart_free && bounds.restarts > 0 && !(recovers && entry.family == Family::Mutex),
-                "processes come back",
+                "processes restart",
             ),
-            (bounds.suspicions > 0, "the living are suspected"),
+            (bounds.suspicions > 0, "running processes are suspected"),
             (assumed.synchronous && self.delay_bound.is_none(), "delays have no bound"),
-            (assumed.detector && !self.detector, "nobody tells of crashes"),
+            (assumed.detector && !self.detector, "no failure detector reports crashes"),
         ];
         broken.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
     }

@@ -180,7 +180,7 @@ fn leaving_silently_breaks_progress() {
 
 #[test]
 fn fences_that_do_not_grow_are_found() {
-    let expected = [(Property::Fencing, "with fence #0 after an entry with #0")];
+    let expected = [(Property::Fencing, "with fence 0 after an entry with fence 0")];
     assert_found::<Server<SAME_FENCE>>(&Workload::Contended, CONSTANT, &expected);
 }
 

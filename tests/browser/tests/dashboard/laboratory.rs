@@ -341,10 +341,10 @@ fn whoever_works_by_keys_keeps_the_focus() {
         keeps_focus(&browser, "#variables pre");
     }
     // At the end there is nothing to go on to.
-    focus(&browser, ".q-bar [aria-label='To the end']");
+    focus(&browser, ".q-bar [aria-label='Last step']");
     browser.press(ENTER);
     eventually("the end", || {
-        let is_there = browser.find("return document.querySelector('[aria-label=\"To the end\"]').disabled;", &[]);
+        let is_there = browser.find("return document.querySelector('[aria-label=\"Last step\"]').disabled;", &[]);
         if is_there == true { Ok(()) } else { Err("it is not there".to_string()) }
     });
     keeps_focus(&browser, ".q-bar button:enabled");
@@ -402,7 +402,7 @@ fn of_several_open_claims_each_has_its_run_and_the_keys_while_it_has_the_focus()
     browser.press(RIGHT);
     time(&first, "2/");
     time(&second, "1/");
-    focus(&browser, &format!("{second} [aria-label='One step on']"));
+    focus(&browser, &format!("{second} [aria-label='Next step']"));
     browser.press(RIGHT);
     browser.press(RIGHT);
     time(&second, "3/");

@@ -30,7 +30,7 @@ fn a_process_is_paused_and_cut_off_by_a_click_and_comes_back_by_another() {
         });
         // A few steps later it is over.
         for _ in 0..3 {
-            browser.click("[aria-label='One step on']");
+            browser.click("[aria-label='Next step']");
         }
         browser.click(ends);
         let begun = format!("{name} 2@{begin}..");
@@ -84,7 +84,7 @@ fn a_part_is_left_for_another_and_one_without_anything_says_so() {
     browser.sees(".view .buttons", &["Earlier"]);
     assert_eq!(browser.text("#problem"), None);
     browser.open(&laboratory.at("/?algorithm=central&n=3&from=500"));
-    browser.sees(".view", &["nothing happens then: the run lasts from 0 to"]);
+    browser.sees(".view", &["no event is in this part: the run lasts from 0 to"]);
     // Nothing of it moves, whatever one does.
     browser.dress((1000, 700), "light");
     browser.press(RIGHT);

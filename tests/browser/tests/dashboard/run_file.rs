@@ -161,7 +161,7 @@ fn a_click_on_an_arrow_goes_to_its_sending_and_another_to_its_arrival() {
     browser.click_at(middle);
     browser.sees(".q-lines", &["p1 sends reply(1) to p2"]);
     browser.click_at(middle);
-    browser.sees(".q-lines", &["p2 gets reply(1) from p1"]);
+    browser.sees(".q-lines", &["p2 receives reply(1) from p1"]);
     assert_eq!(browser.complaints(), [""; 0]);
 }
 

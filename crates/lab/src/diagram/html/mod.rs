@@ -20,7 +20,7 @@ use super::phases::Phase;
 use super::svg::{Drawn, Places, class, escape, style_sheet};
 use super::view::View;
 use super::words::visible;
-use crate::conversation::sentence;
+use crate::conversation::with_subject;
 use crate::markup::hash;
 
 const PAGE: &str = include_str!("page.html");
@@ -187,7 +187,7 @@ impl Steps {
 /// What happened, as a sentence.
 fn words(layout: &Layout<'_>, event: usize) -> String {
     let record = layout.events[event].record;
-    format!("{} {}", record.process, sentence(record.process, &record.what)).chars().map(visible).collect()
+    with_subject(record.process, &record.what).chars().map(visible).collect()
 }
 
 /// Whether one would want to go there at once.
@@ -263,7 +263,7 @@ impl Mind {
         }
         if !self.suspects.is_empty() {
             let names: Vec<String> = self.suspects.iter().map(Id::to_string).collect();
-            parts.push(format!("takes {} for dead", names.join(", ")));
+            parts.push(format!("suspects {}", names.join(", ")));
         }
         parts.join(", ")
     }
@@ -300,8 +300,8 @@ mod tests {
         let mut mind = Mind::default();
         mind.see(&What::Leader { leader: Id::new(3) });
         mind.see(&What::Told { of: Id::new(2), alive: false });
-        assert_eq!(mind.note(Phase::Idle), "follows p3, takes p2 for dead");
-        assert_eq!(mind.note(Phase::Leading), "takes p2 for dead");
+        assert_eq!(mind.note(Phase::Idle), "follows p3, suspects p2");
+        assert_eq!(mind.note(Phase::Leading), "suspects p2");
         mind.see(&What::Crashed);
         assert_eq!(mind.note(Phase::Crashed), "");
     }

@@ -9,23 +9,23 @@
 // While one scrubs, nothing of the drawing changes: a line, a veil and a few strokes move above it.
 
 const PHASES = {
-  idle: "idle", wanting: "waits to enter", inside: "inside", candidate: "in an election", leading: "leader",
+  idle: "idle", wanting: "waiting", inside: "inside", candidate: "in an election", leading: "leader",
   paused: "paused", "paused-inside": "paused inside", crashed: "crashed", stopped: "stopped",
 };
 const PACE_MS = 900;
 const TOGETHER = 100;
 const FAR = 4000;
 const KEYS = [
-  ["→  ←", "one step on, one step back"],
-  ["Shift →  ←", "to the next or previous entry, leader, crash or mark"],
-  ["Space", "play, pause; on a button, press it"],
-  ["Home  End", "the beginning, the end"],
-  ["+  −  0", "larger, smaller, as it was"],
-  ["click", "on a message or an event: go there"],
-  ["?", "this help"],
+  ["→  ←", "next step, previous step"],
+  ["Shift →  ←", "next or previous entry, leader, crash or mark"],
+  ["Space", "play or pause; on a button, press it"],
+  ["Home  End", "first step, last step"],
+  ["+  −  0", "zoom in, zoom out, reset the zoom"],
+  ["click", "on a message or an event: go to its step"],
+  ["?", "show this help"],
 ];
-const EVERYWHERE = "Keys are for the run, but not while a field or a text has the focus.";
-const WITHIN = "Keys are for the run that has the focus: click on its drawing, or go there with Tab.";
+const EVERYWHERE = "The keys work unless an input field has the focus.";
+const WITHIN = "The keys work on the run that has the focus: click its drawing, or move there with Tab.";
 
 export function mountViewer(root, run, options = {}) {
   const viewer = new Viewer(root, run, options);
@@ -107,36 +107,36 @@ class Viewer {
     const bar = (this.bar = make("div", "q-bar", this.root));
     bar.setAttribute("role", "toolbar");
     bar.setAttribute("aria-label", "Steps");
-    this.first = button(bar, "|◀", "To the beginning", () => this.go(0));
-    this.back = button(bar, "◀", "One step back", () => this.go(this.now - 1));
+    this.first = button(bar, "|◀", "First step", () => this.go(0));
+    this.back = button(bar, "◀", "Previous step", () => this.go(this.now - 1));
     this.playing = button(bar, "Play", "Play or pause", () => this.toggle());
     this.playing.classList.add("q-main");
-    this.on = button(bar, "▶", "One step on", () => this.go(this.now + 1));
-    this.last = button(bar, "▶|", "To the end", () => this.go(this.run.steps.length - 1));
+    this.on = button(bar, "▶", "Next step", () => this.go(this.now + 1));
+    this.last = button(bar, "▶|", "Last step", () => this.go(this.run.steps.length - 1));
     this.slider = make("input", "", bar);
     Object.assign(this.slider, { type: "range", min: 0, max: Math.max(0, this.run.steps.length - 1), value: 0 });
     this.slider.setAttribute("aria-label", "Step");
     this.time = make("output", "q-time", bar);
     this.pace = make("select", "q-select", bar);
-    this.pace.setAttribute("aria-label", "Pace");
+    this.pace.setAttribute("aria-label", "Speed");
     for (const pace of [0.5, 1, 2, 4, 10]) {
       const choice = make("option", "", this.pace, `${pace}×`);
       choice.value = pace;
       choice.selected = pace === 1;
     }
-    button(bar, "−", "Smaller", () => this.scale(this.zoom / 1.25));
-    button(bar, "+", "Larger", () => this.scale(this.zoom * 1.25));
-    button(bar, "?", "Keys", () => this.help.showModal());
+    button(bar, "−", "Zoom out", () => this.scale(this.zoom / 1.25));
+    button(bar, "+", "Zoom in", () => this.scale(this.zoom * 1.25));
+    button(bar, "?", "Keyboard shortcuts", () => this.help.showModal());
   }
 
   makePanels() {
     this.panels = make("div", "q-panels", this.root);
     this.said = make("section", "q-said", this.panels);
-    make("h2", "", this.said, "What happens");
+    make("h2", "", this.said, "Events of this step");
     this.words = make("ul", "q-lines", this.said);
     this.words.setAttribute("aria-live", "polite");
     const states = make("section", "", this.panels);
-    make("h2", "", states, "What each process is doing");
+    make("h2", "", states, "Processes");
     const cards = make("ul", this.run.lines.length > 12 ? "q-cards q-many" : "q-cards", states);
     this.cards = this.run.lines.map(([name]) => {
       const card = make("li", "q-card", cards);
@@ -147,10 +147,10 @@ class Viewer {
 
   makeHelp() {
     this.help = make("dialog", "q-help", this.root);
-    this.help.setAttribute("aria-label", "Keys");
+    this.help.setAttribute("aria-label", "Keyboard shortcuts");
     make("p", "q-note", this.help, this.alone ? EVERYWHERE : WITHIN);
     const list = make("dl", "", this.help);
-    const upright = ["↓  ↑", this.run.down ? "the same" : "the same, if the drawing has the focus"];
+    const upright = ["↓  ↑", this.run.down ? "the same" : "the same, when the drawing has the focus"];
     const [along, ...others] = KEYS;
     for (const [key, meaning] of [along, upright, ...others]) {
       make("dt", "", list, key);

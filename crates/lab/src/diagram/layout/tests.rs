@@ -180,7 +180,7 @@ fn of_a_long_run_the_part_is_shown_that_leads_to_the_mark() {
     assert_eq!(layout.events.len(), MOST_RECORDS);
     assert_eq!(layout.initial, [Phase::Wanting, Phase::Idle, Phase::Idle], "what came before is not forgotten");
     assert_eq!(layout.notes().0.as_deref(), Some("3501 earlier records are not shown"));
-    let choose = "4499 later records are not shown; --from, --to or --records choose another part";
+    let choose = "4499 later records are not shown; choose another part with --from, --to or --records";
     assert_eq!(layout.notes().1, [choose]);
     let stepped = Layout { is_stepped: true, is_chosen: false, ..laid_out(&picture) };
     assert_eq!(stepped.notes().0.as_deref(), Some("3501 earlier records are not shown"));
@@ -220,13 +220,13 @@ fn what_is_broken_again_is_flagged_up_to_a_number_and_the_rest_is_counted() {
     assert_eq!(all.len(), 2 + MOST_REPEATS);
     assert_eq!(all.last(), Some(&(Some(17), true)), "those that come first are shown");
     let notes = Layout::new(&picture, &(0..40)).notes().1;
-    assert_eq!(notes, ["promises are broken 6 times more, which is not marked"]);
+    assert_eq!(notes, ["6 more violations are not marked"]);
     // Where the first is not to be seen, the next one says what is wrong.
     assert_eq!(flags(22..40), [(Some(0), false), (Some(1), true)]);
     picture.marks.truncate(1);
     picture.marks[0].again.truncate(2);
     let notes = Layout::new(&picture, &(0..5)).notes().1;
-    assert_eq!(notes.last().unwrap(), "a promise is broken once more, which is not marked");
+    assert_eq!(notes.last().unwrap(), "1 more violation is not marked");
 }
 
 #[test]

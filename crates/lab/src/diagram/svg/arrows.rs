@@ -77,7 +77,7 @@ impl Drawing<'_> {
     /// What each message says, and where.
     fn sayings(&self) -> Vec<Saying> {
         let words =
-            |message: &Message<'_>| message.label.map_or_else(|| "tells".into(), |label| shown(&label.to_string()));
+            |message: &Message<'_>| message.label.map_or_else(|| "message".into(), |label| shown(&label.to_string()));
         let mut sayings: Vec<Saying> =
             self.layout.messages.iter().map(|message| Saying::Alone(words(message))).collect();
         if self.layout.lines.len() <= FEW {

@@ -26,15 +26,14 @@ impl Drawing<'_> {
         }
         let (before, mut after) = self.layout.notes();
         if self.unsaid > 0 {
-            let count = if self.unsaid == 1 { "1 message".into() } else { format!("{} messages", self.unsaid) };
-            let where_it_is = if self.layout.is_stepped { "the steps say it" } else { ".html shows it step by step" };
-            after.push(format!("what {count} would write over other words is left out; {where_it_is}"));
+            let count = if self.unsaid == 1 { "1 arrow".into() } else { format!("{} arrows", self.unsaid) };
+            let elsewhere = if self.layout.is_stepped { "the steps name them" } else { "an .html diagram names them" };
+            after.push(format!("for lack of room, {count} have no label; {elsewhere}"));
         }
         if self.unsaid_clocks > 0 {
             let count = self.unsaid_clocks;
-            let clocks =
-                if count == 1 { "1 reading of a clock is".into() } else { format!("{count} readings of clocks are") };
-            after.push(format!("{clocks} left out, as there is no room"));
+            let clocks = if count == 1 { "1 clock value is".into() } else { format!("{count} clock values are") };
+            after.push(format!("for lack of room, {clocks} left out"));
         }
         for note in before.into_iter().chain(after) {
             y += 24.0;
@@ -61,13 +60,13 @@ impl Drawing<'_> {
         }
         if !self.layout.suspected.is_empty() {
             let sample = r#"<path class="suspected" d="M0 0h34"/>"#;
-            entries.push((sample.into(), "taken for dead by others".into()));
+            entries.push((sample.into(), "suspected by others".into()));
         }
         let mut kinds: Vec<_> = self.kinds.iter().map(|(kind, &order)| (order, kind)).collect();
         kinds.sort_unstable();
         entries.extend(kinds.into_iter().map(|(order, kind)| (arrow(&Look::of_kind(order)), kind.clone())));
         if self.has_application_messages {
-            entries.push((arrow(&Look::of_application()), "between applications".into()));
+            entries.push((arrow(&Look::of_application()), "application message".into()));
         }
         if self.has_lost {
             let sample = r#"<path class="arrow k0" d="M0 0H26"/><path class="cross" d="M21 -5l10 10m0 -10l-10 10"/>"#;
@@ -75,19 +74,18 @@ impl Drawing<'_> {
         }
         if self.has_under_way {
             let sample = r#"<path class="arrow k0 fading" d="M0 0H34"/>"#;
-            entries.push((sample.into(), "other end not in the picture".into()));
+            entries.push((sample.into(), "other end outside this picture".into()));
         }
         let has = |is: fn(&What) -> bool| self.layout.events.iter().any(|event| is(&event.record.what));
         if has(|what| matches!(what, What::TimedOut { .. })) {
-            entries.push((r#"<path class="timer" d="M17 -6l6 6l-6 6l-6 -6Z"/>"#.into(), "a timer runs out".into()));
+            entries.push((r#"<path class="timer" d="M17 -6l6 6l-6 6l-6 -6Z"/>"#.into(), "timer expires".into()));
         }
         if has(|what| matches!(what, What::Unexpected { .. })) {
-            entries
-                .push((r#"<path class="timer" d="M17 -7l7 12h-14Z"/>"#.into(), "not expected by the algorithm".into()));
+            entries.push((r#"<path class="timer" d="M17 -7l7 12h-14Z"/>"#.into(), "unexpected input, ignored".into()));
         }
         if !self.folds.is_empty() {
             let sample = r#"<path class="line" d="M0 0H13M21 0H34"/><path class="tick" d="M9 10l8 -20m0 20l8 -20"/>"#;
-            entries.push((sample.into(), "nothing happens for so long".into()));
+            entries.push((sample.into(), "stretch without events, cut out".into()));
         }
         if self.view.unit != Unit::Steps && self.layout.moments.len() > 2 {
             let sample = r#"<path class="scale" d="M1 -7v14M8 -7v14M33 -7v14M1 0H33"/>"#;
@@ -97,7 +95,7 @@ impl Drawing<'_> {
             let (sample, words) = match clocks {
                 Clocks::Lamport => ("7", "Lamport clock"),
                 Clocks::Vector if self.layout.lines.len() > FEW => {
-                    ("(p2:1 …)", "vector clock: its own part first, and how many more there are")
+                    ("(p2:1 …)", "vector clock: own entry first, then the number of entries not shown")
                 }
                 Clocks::Vector => ("(2,1)", "vector clock"),
             };

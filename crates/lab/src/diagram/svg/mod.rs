@@ -380,7 +380,7 @@ mod tests {
     #[test]
     fn phases_are_bands_and_only_those_that_occur_are_explained() {
         let svg = svg(&[record(0, 1, What::Wanted), record(5, 1, What::Crashed)], vec![]);
-        assert!(svg.contains(r#"<rect class="wanting""#) && svg.contains("waits to enter</text>"));
+        assert!(svg.contains(r#"<rect class="wanting""#) && svg.contains("waiting</text>"));
         assert!(svg.contains(r#"<path class="crashed""#) && !svg.contains(">inside</text>"));
     }
 
@@ -390,7 +390,7 @@ mod tests {
         let dashes = |svg: &str| svg.matches(r#"<path class="suspected""#).count();
         // One more is in the legend.
         let twice = svg(&[told(0, false), told(5, true), told(9, false)], vec![]);
-        assert_eq!((dashes(&twice), twice.contains(">taken for dead by others</text>")), (3, true));
+        assert_eq!((dashes(&twice), twice.contains(">suspected by others</text>")), (3, true));
         assert_eq!(dashes(&svg(&[told(0, true)], vec![])), 0);
     }
 
@@ -412,7 +412,7 @@ mod tests {
         let picture = Picture { n: 1, records: &at, title: "long".into(), marks: vec![] };
         assert!(!picture.svg().contains("200 δ"));
         let folded = picture.svg_of(&View { fold: true, ..View::default() });
-        assert!(folded.contains(">200 δ</text>") && folded.contains("nothing happens for so long"));
+        assert!(folded.contains(">200 δ</text>") && folded.contains("stretch without events, cut out"));
     }
 
     #[test]

@@ -21,7 +21,7 @@ impl Readings {
         let is_long = readings.iter().any(|reading| reading.contains(':'));
         let meaning = match kind {
             Clocks::Lamport => "⟨7⟩ Lamport clock",
-            Clocks::Vector if is_long => "⟨p2:1 …⟩ vector clock: its own part first, and how many more there are",
+            Clocks::Vector if is_long => "⟨p2:1 …⟩ vector clock: own entry first, then the number of entries not shown",
             Clocks::Vector => "⟨2,1⟩ vector clock",
         };
         Readings { texts: readings.iter().map(bracketed).collect(), meaning }

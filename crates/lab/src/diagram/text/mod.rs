@@ -20,7 +20,7 @@ use super::layout::{Event, Fate, Flag, Layout, Message};
 use super::phases::Phase;
 use super::view::{Unit, View};
 use super::words::{brief, line, shown, visible};
-use crate::conversation::sentence;
+use crate::conversation::with_subject;
 
 /// The least room for words in the margin.
 const MARGIN: usize = 30;
@@ -137,7 +137,7 @@ impl<'a> Chart<'a> {
     /// What a message says, in this event.
     fn label(&self, event: &Event<'_>, message: usize) -> Vec<char> {
         let message = &self.layout.messages[message];
-        let says = message.label.map_or_else(|| "tells".into(), |label| shown(&label.to_string()));
+        let says = message.label.map_or_else(|| "message".into(), |label| shown(&label.to_string()));
         let again = if is_again(self.layout, message, event) { " again" } else { "" };
         says.chars().chain(again.chars()).collect()
     }
@@ -215,9 +215,8 @@ impl Rows<'_> {
             row.add(self.chart, index, event, follows);
             if is_long(event) {
                 self.finish(&mut row, &phases);
-                let words = sentence(event.record.process, &event.record.what);
-                let words = words.chars().map(visible).collect::<String>();
-                let words = format!("{} {words}{}", event.record.process, self.clock_after(index));
+                let words = with_subject(event.record.process, &event.record.what);
+                let words = words.chars().map(visible).collect::<String>() + &self.clock_after(index);
                 self.wrapped("!", words.split(' '), " ");
             }
             if flags.peek().is_some_and(|flag| flag.event == Some(index)) {
@@ -373,21 +372,20 @@ impl Rows<'_> {
     /// The event as a sentence, for the margin.
     fn spoken(&mut self, item: &Item) -> String {
         let event = &self.chart.layout.events[item.event];
-        let words: String = sentence(event.record.process, &event.record.what).chars().map(visible).collect();
+        let words: String = with_subject(event.record.process, &event.record.what).chars().map(visible).collect();
         let clock = self.clock_after(item.event);
-        let process = event.record.process;
         match (event.message, item.part) {
             (Some(_), Some(Part::Whole)) => {
                 let then = self.clock_after(item.event + 1);
-                format!("{process} {words}{clock}, and it arrives{then}")
+                format!("{words}{clock}, and it arrives{then}")
             }
-            (Some(_), Some(Part::FailsAtOnce)) => format!("{process} {words}{clock}, and it is lost"),
+            (Some(_), Some(Part::FailsAtOnce)) => format!("{words}{clock}, and it is lost"),
             (Some(message), _) => {
                 let tag = self.chart.tag(message);
                 self.used.insert(if tag == "…" { Sign::Dots } else { Sign::Tag });
-                format!("{process} {words} {tag}{clock}")
+                format!("{words} {tag}{clock}")
             }
-            (None, _) => format!("{process} {words}{clock}"),
+            (None, _) => words + &clock,
         }
     }
 

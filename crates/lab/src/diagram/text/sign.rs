@@ -22,10 +22,10 @@ impl Sign {
             Sign::Phase(phase) => {
                 return Some(format!("{} {}", stroke(*phase), phase.meaning()));
             }
-            Sign::Tag => "[1] sent above, arrives below",
-            Sign::Dots => "… the other end is not in this picture",
+            Sign::Tag => "[1] sent above, received below",
+            Sign::Dots => "… other end outside this picture",
             Sign::Cross => "✗ lost",
-            Sign::Application => "┄ application's message",
+            Sign::Application => "┄ application message",
             Sign::Clock(words) => words,
         };
         Some(words.into())

@@ -48,7 +48,7 @@ fn a_message_that_arrives_later_has_a_number() {
             "  2  │ [1]─────word────▶│",
             "  3  │◀────word─────[2] │",
             "",
-            "     [1] sent above, arrives below",
+            "     [1] sent above, received below",
         ]
     );
 }
@@ -74,8 +74,8 @@ fn what_is_lost_or_doubled_or_has_no_other_end_looks_so() {
             "  5  │──────word──────… │",
             "  6  │ …──────word─────▶│",
             "",
-            "     [1] sent above, arrives below",
-            "     … the other end is not in this picture",
+            "     [1] sent above, received below",
+            "     … other end outside this picture",
             "     ✗ lost",
         ]
     );
@@ -101,12 +101,12 @@ fn phases_are_strokes_and_a_step_shares_a_row() {
     assert_eq!(
         chart(2, 45, &records, vec![])[1..],
         [
-            "0-1  │◀──────word───────╎ asks to enter",
-            "1-2  │───────word──────▶█ ENTERS #3",
-            "  3  │                  │ leaves",
+            "0-1  │◀──────word───────╎ requests entry",
+            "1-2  │───────word──────▶█ ENTERS, fence 3",
+            "  3  │                  │ exits",
             "  4  │                  ✝ CRASHES",
             "",
-            "     ╎ waits to enter   █ inside   · crashed",
+            "     ╎ waiting   █ inside   · crashed",
         ]
     );
 }
@@ -117,9 +117,9 @@ fn a_mark_is_where_it_happens() {
     let late = 9 * crate::time::DELTA;
     let marks = vec![Mark::at_time(late, "see here"), Mark::at_record(1, "see here"), Mark::at_record(2, "p1 and p2")];
     let rows = chart(2, 60, &records, marks);
-    assert!(rows[2].contains("asks to enter"));
+    assert!(rows[2].contains("requests entry"));
     assert_eq!(rows[3], "▶▶▶  p2: see here");
-    assert!(rows[4].contains("leaves"));
+    assert!(rows[4].contains("exits"));
     assert_eq!(rows[5], "▶▶▶  see here");
     assert_eq!(rows[6], "▶▶▶  p1 and p2", "who is named first is not named twice");
 }
@@ -144,12 +144,12 @@ fn with_less_room_words_go_to_the_margin_and_then_lines_go() {
             "  δ  p1  p2  p3  p4",
             "  0  │───│──▷│   │   p1 sends word to p3 [1]",
             "  1  │   │──▷│   │   p2 sends word to p3 …",
-            "  2  │ ──│──▶│   │   p3 gets word from p1 [1]",
+            "  2  │ ──│──▶│   │   p3 receives word from p1 [1]",
         ]
     );
     assert_eq!(
         chart(4, 0, &records, vec![])[..3],
-        ["  0  p1 sends word to p3 [1]", "  1  p2 sends word to p3 …", "  2  p3 gets word from p1 [1]"]
+        ["  0  p1 sends word to p3 [1]", "  1  p2 sends word to p3 …", "  2  p3 receives word from p1 [1]"]
     );
 }
 fn timed(columns: usize, clocks: Clocks, n: u32, records: &[Record]) -> Vec<String> {
@@ -177,7 +177,7 @@ fn a_clock_is_written_once_a_step_right_of_its_line_or_below() {
         timed(90, Clocks::Vector, 3, &conversation()),
         [
             "  δ  p1                          p2                          p3",
-            "  0  │ [1]──────────word─────────╎ asks to enter ⟨0,1,0⟩     │",
+            "  0  │ [1]──────────word─────────╎ requests entry ⟨0,1,0⟩    │",
             "     │                           ╎─────────word──────────[2] │",
             "  1  │◀─────────word─────────[1] ╎                           │",
             "     │ ⟨1,1,0⟩                   ╎                           │",
@@ -186,7 +186,7 @@ fn a_clock_is_written_once_a_step_right_of_its_line_or_below() {
             "  3  │ [3]─────────word─────────▶╎ ⟨1,2,0⟩                   │",
             "  4  │                           ✝ CRASHES ⟨1,3,0⟩           │",
             "",
-            "     ╎ waits to enter   · crashed   [1] sent above, arrives below   ⟨2,1⟩ vector clock",
+            "     ╎ waiting   · crashed   [1] sent above, received below   ⟨2,1⟩ vector clock",
         ]
     );
 }
@@ -221,10 +221,10 @@ fn with_less_room_clocks_come_after_the_words() {
         timed(64, Clocks::Vector, 4, &conversation())[..5],
         [
             "  δ  p1  p2  p3  p4",
-            "  0  │   ╎   │   │   p2 asks to enter ⟨0,1,0,0⟩",
+            "  0  │   ╎   │   │   p2 requests entry ⟨0,1,0,0⟩",
             "     │◁──╎   │   │   p2 sends word to p1 [1]",
             "     │   ╎──▷│   │   p2 sends word to p3 [2]",
-            "  1  │◀─ ╎   │   │   p1 gets word from p2 [1] ⟨1,1,0,0⟩",
+            "  1  │◀─ ╎   │   │   p1 receives word from p2 [1] ⟨1,1,0,0⟩",
         ]
     );
 }
