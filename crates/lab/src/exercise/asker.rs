@@ -18,11 +18,12 @@ pub(super) const ANSWERS_AGAIN: u8 = 5;
 pub(super) const DEAF_TO_STAMPS: u8 = 6;
 
 pub(super) const SOURCE: &str = include_str!("asker.rs");
-pub(super) const STORY: &str = "Who wants to enter takes the next number of its clock and asks everybody else, \
-    showing the number. Who is asked answers at once, unless it is ahead: inside, or waiting itself with a smaller \
-    number, where of two equal numbers that of the smaller id counts as smaller. Who is ahead answers when it has \
-    left. Who has everybody's answer enters. Clocks take over every larger number that they see, also from messages \
-    of the applications; so who has heard of a request asks after it.";
+pub(super) const STORY: &str = "A process that wants to enter takes the next number of its clock and sends a request \
+    with that number to every other process. A process that receives a request answers at once, unless it is ahead. A \
+    process is ahead if it is inside, or if it is waiting with a smaller number; if both numbers are equal, the \
+    smaller id is ahead. A process that is ahead answers when it has exited. A process enters when it has an answer \
+    from every other process. A clock moves up to every larger number that it sees, also in application messages. So a \
+    process that knows of a request makes a later one.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -32,7 +33,7 @@ pub(super) struct Asker {
     n: u32,
     clock: LamportClock,
     phase: Phase,
-    /// Who gets an answer when we have left.
+    /// The processes to answer when we have exited.
     owed: IdSet,
 }
 
@@ -120,7 +121,7 @@ impl Asker {
         effects.multicast(owed.iter(), &Message::YouMay(self.clock.now()));
     }
 
-    /// The application has received a message with this stamp.
+    /// The application has received a message with this number.
     fn observe(&mut self, number: Number) {
         match self.flaw {
             DEAF_TO_STAMPS => {}

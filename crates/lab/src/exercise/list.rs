@@ -37,7 +37,7 @@ const IN_ORDER: &[Goal] = &[MutualExclusion, DeadlockFreedom, RequestOrder, Fenc
 const IN_TURN: &[Goal] = &[MutualExclusion, DeadlockFreedom, Fencing];
 
 static ASKING: Lesson = Lesson {
-    title: "asking everybody",
+    title: "requests and replies",
     story: asker::STORY,
     promises: IN_ORDER,
     algorithm: Algorithm::mutex::<Asker>(),
@@ -45,7 +45,7 @@ static ASKING: Lesson = Lesson {
 };
 
 static QUEUEING: Lesson = Lesson {
-    title: "a queue at everybody",
+    title: "a queue at every process",
     story: queue::STORY,
     promises: IN_ORDER,
     algorithm: Algorithm::mutex::<Queue>(),
@@ -61,7 +61,7 @@ static VOTING: Lesson = Lesson {
 };
 
 static SERVING: Lesson = Lesson {
-    title: "a server",
+    title: "a central server",
     story: server::STORY,
     promises: IN_TURN,
     algorithm: Algorithm::mutex::<Server>(),
@@ -89,9 +89,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 1,
         title: "Come in, it's open",
         lesson: &ASKING,
-        hint: "What does somebody who is inside say when it is asked?",
-        explanation: "Who is inside answers at once, as if it were outside. It must put off its answer until it has \
-            left.",
+        hint: "What does a process that is inside answer to a request?",
+        explanation: "A process that is inside answers at once, as if it were outside. It must defer its answer until \
+            it has exited.",
         breaks: &[MutualExclusion],
         n: 2,
         times: 1,
@@ -102,9 +102,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 2,
         title: "After you",
         lesson: &ASKING,
-        hint: "Two clocks that have seen nothing show the same.",
-        explanation: "Of two requests with equal numbers, neither is ahead, so each lets the other in. The id must \
-            break the tie.",
+        hint: "Two clocks that have seen nothing show the same number.",
+        explanation: "Of two requests with equal numbers, neither is ahead, so each process lets the other in. The id \
+            must break the tie.",
         breaks: &[MutualExclusion, Fencing],
         n: 2,
         times: 1,
@@ -115,9 +115,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 3,
         title: "No, after me",
         lesson: &ASKING,
-        hint: "Two clocks that have seen nothing show the same.",
-        explanation: "Of two requests with equal numbers, both are ahead, so each waits for the other's answer. The \
-            id must break the tie.",
+        hint: "Two clocks that have seen nothing show the same number.",
+        explanation: "Of two requests with equal numbers, both are ahead, so each process waits for the other's \
+            answer. The id must break the tie.",
         breaks: &[DeadlockFreedom],
         n: 2,
         times: 1,
@@ -128,9 +128,10 @@ pub(super) static ALL: &[Exercise] = &[
         number: 4,
         title: "A number of its own",
         lesson: &ASKING,
-        hint: "Somebody answers a question, and then asks. Which of the two requests has the smaller number?",
-        explanation: "The clock does not take over the number of a request. So who has answered a request can ask \
-            with a number that is ahead of it, and gets an answer from who needs none any more.",
+        hint: "A process answers a request and then makes its own. Which of the two requests has the smaller number?",
+        explanation: "The clock does not move up to the number of a request. So a process that has answered a request \
+            can make a request with a number that is ahead of it, and then gets an answer from a process that has all \
+            its answers already.",
         breaks: &[MutualExclusion, RequestOrder, Fencing],
         n: 2,
         times: 1,
@@ -141,9 +142,10 @@ pub(super) static ALL: &[Exercise] = &[
         number: 5,
         title: "Thank you, again",
         lesson: &ASKING,
-        hint: "It takes three turns of one process. What of the first is still there at the end of the second?",
-        explanation: "Who leaves does not forget to whom it owed an answer, and at its next exit answers the same \
-            question again. Such an answer is counted for a later question, to which the answer is no.",
+        hint: "One process enters three times. What of its first entry is still stored at the end of the second?",
+        explanation: "A process that exits does not clear the set of processes that it owes an answer, so at its next \
+            exit it answers the same request again. The receiver counts this answer for a later request, which must \
+            not be answered yet.",
         breaks: &[MutualExclusion, RequestOrder, Fencing],
         n: 2,
         times: 3,
@@ -154,9 +156,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 6,
         title: "A word among friends",
         lesson: &ASKING,
-        hint: "The applications talk to each other, too.",
-        explanation: "The clock does not take over the stamp of an application's message. So who has been told of a \
-            request can ask with a smaller number, and enters first.",
+        hint: "The applications send messages, too.",
+        explanation: "The clock does not move up to the number in an application message. So a process that knows of \
+            another request can make its own with a smaller number, and enters first.",
         breaks: &[RequestOrder],
         n: 2,
         times: 1,
@@ -167,10 +169,11 @@ pub(super) static ALL: &[Exercise] = &[
         number: 7,
         title: "I have heard from you",
         lesson: &QUEUEING,
-        hint: "What does the last release of somebody say about its next request? An application's message may be \
+        hint: "What does the last release of a process say about its next request? An application message may be \
             faster than both.",
-        explanation: "Any message is taken for a sign that its sender is past the request's time. But an old one may \
-            be followed, on the same channel, by a smaller request. Only a number at least as large will do.",
+        explanation: "Any message counts as a sign that its sender is past the time of the request. But after an old \
+            message, a smaller request can still follow on the same channel. Only a number at least as large is \
+            proof.",
         breaks: &[MutualExclusion, RequestOrder, Fencing],
         n: 2,
         times: 2,
@@ -181,9 +184,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 8,
         title: "Next, please",
         lesson: &QUEUEING,
-        hint: "After which events does a process look whether it is its turn?",
-        explanation: "After a release nobody looks whether its own request is the first now. If that was the last \
-            thing to come, nothing else will wake it.",
+        hint: "After which events does a process check whether it can enter?",
+        explanation: "After a release, a process does not check whether its own request is first now. If the release \
+            was the last message to arrive, no later event makes it check.",
         breaks: &[DeadlockFreedom],
         n: 2,
         times: 1,
@@ -194,9 +197,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 9,
         title: "Nobody is ahead of me",
         lesson: &QUEUEING,
-        hint: "Who is inside needs its queue no more. Until when?",
-        explanation: "Who is inside replies to a request without putting it into its queue. When it asks again, it \
-            does not know that the other is ahead of it.",
+        hint: "A process that is inside does not need its queue. Until when?",
+        explanation: "A process that is inside replies to a request without putting it into its queue. When it \
+            requests entry again, it does not know that the other request is ahead of its own.",
         breaks: &[MutualExclusion],
         n: 2,
         times: 2,
@@ -208,8 +211,8 @@ pub(super) static ALL: &[Exercise] = &[
         title: "One vote each",
         lesson: &VOTING,
         hint: "Follow one vote: from the first candidate back to the voter, to the second, and then?",
-        explanation: "A vote that has come back goes to the next in the queue, but the voter does not note who has \
-            it now. The next who asks gets it, too.",
+        explanation: "A returned vote goes to the next process in the queue, but the voter does not record that this \
+            process has it. The next process that asks gets the vote as well.",
         breaks: &[MutualExclusion, DeadlockFreedom, Fencing],
         n: 3,
         times: 2,
@@ -220,9 +223,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 11,
         title: "A tidy voter",
         lesson: &VOTING,
-        hint: "Messages may overtake each other, and everybody may ask twice.",
-        explanation: "Who gives a vote back is taken out of the queue. But what waits there may be its next request, \
-            which has overtaken the vote that it gives back.",
+        hint: "Messages may overtake each other, and every process may request entry twice.",
+        explanation: "A voter removes a process that returns its vote from the queue. But the queue may hold the next \
+            request of that process, which has overtaken the returned vote.",
         breaks: &[DeadlockFreedom],
         n: 3,
         times: 2,
@@ -233,9 +236,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 12,
         title: "I can count",
         lesson: &VOTING,
-        hint: "Who knows how many entries there have been?",
-        explanation: "The fence comes from what the process knows as a voter, not from what its voters told it. It \
-            has not heard of entries for which it did not vote.",
+        hint: "Which process knows how many entries there have been?",
+        explanation: "The fence comes from what the process knows as a voter, not from what its voters told it. The \
+            process does not know of entries for which it did not vote.",
         breaks: &[Fencing],
         n: 3,
         times: 1,
@@ -246,9 +249,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 13,
         title: "You have my vote",
         lesson: &VOTING,
-        hint: "Messages may overtake each other, and everybody may ask twice.",
-        explanation: "Who asks while it has the vote gets it again, on the guess that what gives the vote back is on \
-            its way. It is, and when it arrives it gives back the vote that was just given.",
+        hint: "Messages may overtake each other, and every process may request entry twice.",
+        explanation: "A process that asks while it has the vote gets it again, on the assumption that the message that \
+            returns the vote is in transit. It is, and when it arrives, it returns the vote that was just given.",
         breaks: &[MutualExclusion, Fencing],
         n: 3,
         times: 2,
@@ -259,9 +262,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 14,
         title: "Please take a seat",
         lesson: &SERVING,
-        hint: "How many can wait?",
-        explanation: "Who has to wait takes the place of whoever waited before. Each needs a place of its own in the \
-            queue.",
+        hint: "How many processes can wait?",
+        explanation: "A process that has to wait replaces the process that waited before. Each needs a place of its \
+            own in the queue.",
         breaks: &[DeadlockFreedom],
         n: 4,
         times: 1,
@@ -272,8 +275,8 @@ pub(super) static ALL: &[Exercise] = &[
         number: 15,
         title: "Your number, please",
         lesson: &SERVING,
-        hint: "There are two places where a grant is given.",
-        explanation: "A grant to somebody who waited is not counted, so it has the fence of the grant before.",
+        hint: "The server grants requests in two places.",
+        explanation: "A grant to a process that waited is not counted, so it has the fence of the grant before.",
         breaks: &[Fencing],
         n: 3,
         times: 1,
@@ -284,9 +287,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 16,
         title: "Back so soon?",
         lesson: &SERVING,
-        hint: "Messages may overtake each other, and everybody may ask twice.",
-        explanation: "A request of the holder is granted at once, on the guess that its release is on its way. It \
-            is, and when it arrives it ends the turn that was just granted.",
+        hint: "Messages may overtake each other, and every process may request entry twice.",
+        explanation: "A request of the holder is granted at once, on the assumption that its release is in transit. It \
+            is, and when it arrives, it ends the grant that was just given.",
         breaks: &[MutualExclusion, Fencing],
         n: 3,
         times: 2,
@@ -298,7 +301,7 @@ pub(super) static ALL: &[Exercise] = &[
         title: "A souvenir",
         lesson: &PASSING,
         hint: "Count the tokens.",
-        explanation: "Who passes the token on keeps one like it.",
+        explanation: "A process that passes the token on keeps a copy of it.",
         breaks: &[MutualExclusion, Fencing],
         n: 2,
         times: 1,
@@ -309,8 +312,8 @@ pub(super) static ALL: &[Exercise] = &[
         number: 18,
         title: "From the first to the last",
         lesson: &PASSING,
-        hint: "Who is put into the queue by somebody who leaves?",
-        explanation: "Who leaves does not look at the request of the process with the largest id.",
+        hint: "Which processes does an exiting process put into the queue?",
+        explanation: "A process that exits ignores the request of the process with the largest id.",
         breaks: &[DeadlockFreedom],
         n: 3,
         times: 1,
@@ -321,9 +324,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 19,
         title: "It is my turn first",
         lesson: &PASSING,
-        hint: "A request arrives where the token is not. Who must remember it?",
-        explanation: "Who waits for the token does not note the requests of others. If the token is on its way to \
-            it, nobody who will have it knows of them.",
+        hint: "A request arrives at a process without the token. Which process must remember it?",
+        explanation: "A process that waits for the token does not record the requests of others. If the token is in \
+            transit to that process, no process that will have the token knows of them.",
         breaks: &[DeadlockFreedom],
         n: 3,
         times: 1,
@@ -347,7 +350,7 @@ pub(super) static ALL: &[Exercise] = &[
         title: "Pass it on",
         lesson: &ELECTING,
         hint: "Which ids come all the way round?",
-        explanation: "A smaller id than one's own is passed on like a larger one. So every id comes back to its \
+        explanation: "A process passes a smaller id than its own on like a larger one. So every id comes back to its \
             owner, and every owner wins.",
         breaks: &[SingleLeader, Decided],
         n: 3,
@@ -359,9 +362,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 22,
         title: "That is not for me to say",
         lesson: &ELECTING,
-        hint: "What if only one of them calls?",
-        explanation: "A smaller id than one's own is stopped, also by who does not stand. It must stand itself in \
-            its place, or nobody with a larger id does.",
+        hint: "What if only one process starts an election?",
+        explanation: "A process drops a smaller id than its own even if it is no candidate. It must become a candidate \
+            itself, or no process with a larger id does.",
         breaks: &[Decided],
         n: 3,
         times: 1,
@@ -372,9 +375,9 @@ pub(super) static ALL: &[Exercise] = &[
         number: 23,
         title: "Larger than you",
         lesson: &ELECTING,
-        hint: "Of whom has an id been that comes to you?",
-        explanation: "Who stands and meets a smaller id thinks that it has won. But only its own id, come back, has \
-            been compared with everybody's.",
+        hint: "Which processes have already seen the id that arrives?",
+        explanation: "A candidate that receives a smaller id concludes that it has won. But only its own id, when it \
+            comes back, has been compared with the id of every process.",
         breaks: &[SingleLeader, Decided],
         n: 3,
         times: 1,

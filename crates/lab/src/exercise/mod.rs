@@ -77,7 +77,7 @@ const FLAW: &[OptionSpec] = &[OptionSpec {
     key: "flaw",
     values: Values::Integer { from: 0, to: u8::MAX as u64 },
     default: "0",
-    meaning: "where the algorithm is wrong; 0 is nowhere",
+    meaning: "the place where the algorithm is wrong; 0 for none",
 }];
 
 /// The flaw that a process is to have.
@@ -199,18 +199,18 @@ impl Exercise {
     pub fn question(&self) -> &'static str {
         match self.goal() {
             Goal::MutualExclusion => "Find a run in which two processes are inside at the same time.",
-            Goal::DeadlockFreedom => "Find a run that ends while somebody still waits.",
-            Goal::StarvationFreedom => "Find a run in which somebody waits for ever.",
+            Goal::DeadlockFreedom => "Find a run that ends while a process still waits.",
+            Goal::StarvationFreedom => "Find a run in which a process waits forever.",
             Goal::RequestOrder => {
-                "Find a run in which somebody enters before another whose request had happened before."
+                "Find a run in which a process enters before another process whose request happened before its own."
             }
             Goal::Fencing => "Find a run in which an entry has no larger fence than an entry before it.",
             Goal::ResourceSafety => "Find a run in which two entries have the same fence, or an old write is accepted.",
-            Goal::NoLostUpdate => "Find a run in which somebody writes over what it has not read.",
+            Goal::NoLostUpdate => "Find a run in which a process overwrites a write that it has not read.",
             Goal::SingleLeader => "Find a run in which two processes name different leaders.",
-            Goal::Decided => "Find a run at whose end somebody does not name the process with the largest id.",
-            Goal::Accuracy => "Find a run in which a live process is thought dead.",
-            Goal::Completeness => "Find a run in which a dead process is never thought dead.",
+            Goal::Decided => "Find a run that ends while a process does not name the process with the largest id.",
+            Goal::Accuracy => "Find a run in which a running process is suspected.",
+            Goal::Completeness => "Find a run in which a crashed process is never suspected.",
         }
     }
 

@@ -16,12 +16,12 @@ pub(super) const MISSES_ITS_TURN: u8 = 2;
 pub(super) const QUEUES_NOBODY_INSIDE: u8 = 3;
 
 pub(super) const SOURCE: &str = include_str!("queue.rs");
-pub(super) const STORY: &str = "Everybody keeps a queue of all requests, ordered by number and, where numbers are \
-    equal, by id. Who wants to enter takes the next number of its clock and sends its request to everybody; who gets \
-    a request puts it into its queue and replies. A process enters when its own request is the first in its queue \
-    and it has heard a number at least as large as its own from everybody else: then no smaller request can still be \
-    on its way, for messages between two processes arrive in the order in which they were sent. Who has left tells \
-    everybody, and they take its request out of their queues.";
+pub(super) const STORY: &str = "Every process keeps a queue of all requests, ordered by number and then by id. A \
+    process that wants to enter takes the next number of its clock and sends its request to all others. A process that \
+    receives a request puts it into its queue and replies. A process enters when its own request is first in its queue \
+    and it has received a number at least as large as its own from every other process. Then no smaller request can \
+    still be in transit, because messages between two processes arrive in the order in which they were sent. A process \
+    that has exited sends a release, and the others remove its request from their queues.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -30,7 +30,7 @@ pub(super) struct Queue {
     me: Id,
     n: u32,
     clock: LamportClock,
-    /// The requests of the others.
+    /// The requests of the other processes.
     queue: BTreeSet<Timestamp>,
     phase: Phase,
 }
@@ -38,7 +38,7 @@ pub(super) struct Queue {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Outside,
-    /// Those in `behind` have not been heard to be past our time.
+    /// From the processes in `behind` we have not received a number as large as our own.
     Waiting {
         request: Timestamp,
         behind: IdSet,

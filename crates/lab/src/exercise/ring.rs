@@ -14,10 +14,11 @@ pub(super) const STOPS_SMALLER: u8 = 2;
 pub(super) const WINS_EARLY: u8 = 3;
 
 pub(super) const SOURCE: &str = include_str!("ring.rs");
-pub(super) const STORY: &str = "The processes stand in a ring, and each talks to the next. Who calls an election \
-    stands: it sends its own id. A larger id than one's own is passed on, and who has passed one on counts as \
-    standing. In place of a smaller one, who does not stand yet stands itself; who stands already sends nothing, for \
-    a larger id is on its way. Whose own id comes back has won, and sends that once round the ring.";
+pub(super) const STORY: &str = "The processes form a ring, and each sends to the next. A process that starts an \
+    election becomes a candidate and sends its own id. A process passes a larger id than its own on, and then counts \
+    as a candidate too. When it receives a smaller id, a process that is not yet a candidate becomes one and sends its \
+    own id instead; a candidate sends nothing, because a larger id is in transit already. A process whose own id comes \
+    back has won, and sends that result once round the ring.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -16,10 +16,11 @@ pub(super) const STALE_COUNT: u8 = 2;
 pub(super) const GUESSES: u8 = 3;
 
 pub(super) const SOURCE: &str = include_str!("server.rs");
-pub(super) const STORY: &str = "Process 1 serves the others. Who wants to enter sends it a request and waits for the \
-    grant; who has left sends a release. The server grants a request at once if nobody holds the grant, and else \
-    queues it; at a release it grants the first of the queue. Messages may overtake each other, so the next request \
-    of a process may arrive before the release of its last. The server counts its grants: the count is the fence.";
+pub(super) const STORY: &str = "Process 1 is the server. A process that wants to enter sends the server a request and \
+    waits for the grant; when it has exited, it sends a release. The server grants a request at once if no process \
+    holds the grant, and queues it otherwise. At a release, it grants the first request of the queue. Messages may \
+    overtake each other, so the next request of a process may arrive before the release of its last entry. The server \
+    counts its grants, and the count is the fence.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -17,12 +17,13 @@ pub(super) const DEAF_WHILE_WAITING: u8 = 3;
 pub(super) const OWN_COUNT: u8 = 4;
 
 pub(super) const SOURCE: &str = include_str!("token.rs");
-pub(super) const STORY: &str = "There is one token, at first with process 1, and who has it may enter. Who wants to \
-    enter and has not got it numbers its request and sends it to everybody; everybody notes the highest number that \
-    it has heard from each. The token carries the number of each process's last request that was served, a queue, \
-    and a count of entries. Who leaves puts everybody whose request it knows of, and which has not been served, into \
-    the token's queue, and sends the token to the queue's first. A token that nobody wanted then goes to the first \
-    whose request arrives.";
+pub(super) const STORY: &str = "There is one token. It starts at process 1, and only the process that has the token \
+    may enter. A process that wants to enter without the token numbers its request and sends it to all others; each \
+    process notes the highest number that it has received from each other process. The token carries the number of the \
+    last served request of each process, a queue, and a count of entries. A process that exits puts every process with \
+    a request that it knows of and that has not been served into the token's queue, and sends the token to the first \
+    process in that queue. If the queue is empty, it keeps the token and sends it to the first process whose request \
+    arrives.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,7 +32,7 @@ pub(super) struct Bearer {
     me: Id,
     n: u32,
     phase: Phase,
-    /// The highest request that we have heard of, of each process.
+    /// The highest request number that we have received from each process.
     heard: Vec<u32>,
     token: Option<Token>,
 }
@@ -45,7 +46,7 @@ enum Phase {
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub(super) struct Token {
-    /// The last request that was served, of each process.
+    /// The number of the last served request of each process.
     served: Vec<u32>,
     queue: VecDeque<Id>,
     entries: Number,

@@ -17,12 +17,12 @@ pub(super) const OWN_COUNT: u8 = 3;
 pub(super) const RENEWS: u8 = 4;
 
 pub(super) const SOURCE: &str = include_str!("voter.rs");
-pub(super) const STORY: &str = "Three processes vote for each other. Who wants to enter needs two votes: its own and \
-    that of the next process round the ring 1, 2, 3; so any two who want to enter share a voter. A voter has one \
-    vote: it gives it to the first who asks, queues the others, and gives it to the next when it is given back. So \
-    that nobody waits for a vote that is held by somebody who waits for it in turn, one asks the voter with the \
-    smaller id first, and the other one when that vote has come. Votes and those given back tell how many entries \
-    there have been: the fence is one more.";
+pub(super) const STORY: &str = "Three processes vote for each other. A process that wants to enter needs two votes: \
+    its own and that of the next process in the ring 1, 2, 3. So any two processes that want to enter share a voter. A \
+    voter has one vote. It gives the vote to the first process that asks, queues the others, and gives the vote to the \
+    next one when it is returned. To prevent deadlock, a process asks the voter with the smaller id first, and the \
+    other voter only when it has the first vote. Votes and returned votes carry the number of entries so far, and the \
+    fence is one more.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -31,17 +31,17 @@ pub(super) struct Voter {
     me: Id,
     n: u32,
     phase: Phase,
-    /// Who has our vote.
+    /// The process that has our vote.
     candidate: Option<Id>,
     waiting: VecDeque<Id>,
-    /// How many entries we know of.
+    /// The number of entries that we know of.
     entries: Number,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 enum Phase {
     Outside,
-    /// We have asked this voter, and all before it have voted for us.
+    /// We have asked this voter, and all voters before it have voted for us.
     Asking {
         voter: Id,
         entries: Number,
