@@ -66,7 +66,7 @@ fn what_is_wrong_decides_the_exit_code() {
     let (code, said) = text(&judge(&inside, &[]));
     assert!(code == 10 && said.contains("mutual-exclusion  violated"), "{code} {said}");
     let (code, said) = text(&judge(&traces()[..2], &[]));
-    assert!(code == 12 && said.contains("there is no trace of p3"), "{code} {said}");
+    assert!(code == 12 && said.contains("no trace of p3"), "{code} {said}");
     let waiting = changed("waiting", |second| {
         let until = second.lines().take_while(|line| !line.contains("\"entered\""));
         until.fold(String::new(), |text, line| text + line + "\n") + "{\"end\":{\"at\":900000000}}\n"
@@ -116,7 +116,7 @@ fn three_nodes_are_tried_as_the_documentation_says() {
     let (code, said) = text(&shell.output().unwrap());
     assert_eq!(code, 0, "{said}");
     assert_eq!(said.matches("holding the lock: fence ").count(), 3, "{said}");
-    for line in ["mutual-exclusion  held", "fencing           held", "  reply     6  2 an entry", "4 → 4"] {
+    for line in ["mutual-exclusion  held", "fencing           held", "  reply     6  2 per entry", "4 → 4"] {
         assert!(said.contains(line), "{line} is not in {said}");
     }
     // What is left is only in the way.

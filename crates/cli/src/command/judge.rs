@@ -39,7 +39,9 @@ fn text(judgement: &Judgement) -> String {
         text.push_str(&clock(correction));
     }
     if let Some(Mistake { by: who, of, .. }) = judgement.mistaken {
-        text.push_str(&format!("{who} took {of} for dead, and it lived: that two are inside is then possible\n"));
+        text.push_str(&format!(
+            "{who} falsely suspected {of}; from then on, two nodes can be inside at the same time\n"
+        ));
     }
     text.push('\n');
     text.push_str(&verdicts(judgement));
@@ -48,7 +50,7 @@ fn text(judgement: &Judgement) -> String {
             let lives = judgement.lives.iter().filter(|life| life.header.process == *id);
             let last = lives.max_by_key(|life| life.header.incarnation);
             let is_cut = last.is_some_and(|life| life.ended.is_none());
-            format!("{id} names {leader}{}", if is_cut { " (its trace has no end)" } else { "" })
+            format!("{id} names {leader}{}", if is_cut { " (its trace ends without an end record)" } else { "" })
         });
         text.push_str(&format!("\nleaders at the end: {}\n", named.collect::<Vec<_>>().join(", ")));
     }
@@ -62,17 +64,16 @@ fn clock(Correction { process, incarnation, ahead }: &Correction) -> String {
     let seconds = ahead.unsigned_abs() as f64 / 1e6;
     let side = if *ahead > 0 { "ahead" } else { "behind" };
     format!(
-        "the clock of {process} in its life {incarnation} was {seconds:.3} s {side}: it was put right by what it said \
-         and heard\n"
+        "the clock of {process} in incarnation {incarnation} was {seconds:.3} s {side}; corrected by its messages\n"
     )
 }
 
 fn title(judgement: &Judgement) -> String {
     let options = judgement.header.options.iter().map(|(key, value)| format!(", {key}={value}"));
     let [lives, killed] = [judgement.lives.len(), judgement.lives.iter().filter(|life| life.ended.is_none()).count()];
-    let ends = if killed > 0 { format!(", {killed} of them without an end") } else { String::new() };
+    let ends = if killed > 0 { format!(", {killed} of them without an end record") } else { String::new() };
     format!(
-        "{}{}, {} nodes, {} records of {lives} lives{ends}",
+        "{}{}, {} nodes, {} records of {lives} incarnations{ends}",
         styled(HEADING, judgement.entry.name),
         options.collect::<String>(),
         judgement.header.n,
@@ -92,7 +93,7 @@ fn verdicts(judgement: &Judgement) -> String {
         table.row(["one-leader".to_string(), verdict, why]);
     }
     if judgement.resources.is_empty() {
-        return format!("{}nobody asked for anything\n", table.render());
+        return format!("{}no resource was requested\n", table.render());
     }
     table.render()
 }
@@ -101,7 +102,7 @@ fn in_words(finding: &Finding, about: &str) -> (String, String) {
     match finding {
         Finding::Held => (styled(GOOD, "held"), String::new()),
         Finding::Violated { at, why, .. } => (styled(BAD, "violated"), format!("{about}, at {}: {why}", time(*at))),
-        Finding::Undecided { why } => (styled(DIM, "not decided"), format!("{about}: {why}")),
+        Finding::Undecided { why } => (styled(DIM, "undecided"), format!("{about}: {why}")),
     }
 }
 
@@ -115,14 +116,14 @@ fn resources(judgement: &Judgement) -> String {
         return String::new();
     }
     let mut table = Table::new(1);
-    table.row(["resource", "entries", "messages", "an entry"]);
+    table.row(["resource", "entries", "messages", "per entry"]);
     for resource in judgement.resources.iter().take(MOST_SHOWN) {
         let each = resource.bill.per_entry().map_or("–".to_string(), number);
         let name = format!("{:?}", resource.name);
         table.row([name, resource.bill.entries.to_string(), resource.bill.total().to_string(), each]);
     }
     let more = judgement.resources.len().saturating_sub(MOST_SHOWN);
-    let more = if more > 0 { format!("and {more} more: --json has them all\n") } else { String::new() };
+    let more = if more > 0 { format!("and {more} more; --json prints all of them\n") } else { String::new() };
     format!("{}{more}\n", table.render())
 }
 
@@ -133,11 +134,11 @@ fn costs(judgement: &Judgement) -> String {
     table.row(["messages".to_string(), bill.total().to_string()]);
     for (kind, count) in &bill.messages {
         let each = if bill.entries > 0 { number(*count as f64 / bill.entries as f64) } else { "–".into() };
-        table.row([format!("  {kind}"), count.to_string(), format!("{each} an entry")]);
+        table.row([format!("  {kind}"), count.to_string(), format!("{each} per entry")]);
     }
     let clocks = match bill.negative {
         0 => String::new(),
-        times => format!("hand-overs that took less than no time, as the machines' clocks differ: {times}\n"),
+        times => format!("hand-overs with a negative duration, because the machines' clocks differ: {times}\n"),
     };
     let unit = "messages; delays in ms, published in δ";
     format!("{}{clocks}\n{}", table.render(), section("Costs", unit, &judgement.rows()))

@@ -39,7 +39,7 @@ pub(super) fn exclusion(events: &[&Event], merged: &Merged, deaths: &[Death<'_>]
         for (&other, before) in &latest {
             let why = || match before.left {
                 Some(left) if left.record.at <= at => {
-                    format!("{me} entered, and no message shows that {other} had left, though by their clocks it had")
+                    format!("{me} entered, and no message shows that {other} had exited, although the clocks say so")
                 }
                 Some(_) | None => format!("{me} entered while {other} was inside"),
             };
@@ -51,7 +51,7 @@ pub(super) fn exclusion(events: &[&Event], merged: &Merged, deaths: &[Death<'_>]
                     violated.get_or_insert_with(|| Finding::Violated { at, by: Some(me), order, why: why() });
                 }
                 Overlap::Unknown => {
-                    let reason = format!("records of {other} are missing, so that {} may be true or not", why());
+                    let reason = format!("records of {other} are missing; possibly {}", why());
                     undecided.get_or_insert(reason);
                 }
             }
@@ -137,17 +137,17 @@ pub(super) fn growing(numbered: &[(&Event, Fence)], word: &str) -> Finding {
             numbers[..count].last().map(|(_, fence)| *fence)
         });
         if let Some(before) = known.max().filter(|before| before >= fence) {
-            let why = format!("{me} {word} with fence {fence} after {before}");
+            let why = format!("{me} {word} with fence {fence} after fence {before}");
             return Finding::Violated { at, by: Some(me), order: Some(event.order), why };
         }
         if !seen.insert(*fence) {
-            let why = format!("{me} {word} with fence {fence}, as another did");
+            let why = format!("{me} {word} with fence {fence}, which an earlier record has");
             return Finding::Violated { at, by: Some(me), order: Some(event.order), why };
         }
         if let Some((before, other)) = latest.filter(|(before, _)| before > fence) {
             undecided.get_or_insert(format!(
-                "{me} {word} with fence {fence} and {other} with {before}: no message says which was first, and by \
-                 their clocks it was {other}"
+                "{me} {word} with fence {fence} and {other} with fence {before}: no message orders the two, and by the \
+                 clocks {other} was first"
             ));
         }
         latest = latest.max(Some((*fence, me)));

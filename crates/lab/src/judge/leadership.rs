@@ -47,15 +47,17 @@ pub(super) fn one_leader(merged: &Merged, patience: u64) -> Option<Finding> {
         return Some(Finding::Violated { at: end, by: None, order: None, why });
     }
     let seconds = patience as f64 / 1e6;
-    Some(Finding::Undecided { why: format!("{why}, but less than {seconds} s before the end something had changed") })
+    Some(Finding::Undecided { why: format!("{why}, but the last change is less than {seconds} s before the end") })
 }
 
 /// Who of the living does not follow the same one as the others, or a dead one, if anybody.
 fn disagreement(living: &BTreeSet<Id>, dead: &BTreeSet<Id>, named: &BTreeMap<Id, Id>) -> Option<String> {
     let first = living.iter().find_map(|id| Some((id, named.get(id)?)));
     living.iter().find_map(|id| match (named.get(id), first) {
-        (None, _) => Some(format!("{id} names nobody")),
-        (Some(leader), _) if dead.contains(leader) => Some(format!("{id} names {leader}, which is dead")),
+        (None, _) => Some(format!("{id} names no leader")),
+        (Some(leader), _) if dead.contains(leader) => {
+            Some(format!("{id} names {leader}, which has crashed or stopped"))
+        }
         (Some(leader), Some((other, another))) if leader != another => {
             Some(format!("{id} names {leader}, and {other} names {another}"))
         }
@@ -79,8 +81,8 @@ mod tests {
         assert_eq!(said(&[1, 2, 3], &[(1, 3), (2, 3), (3, 3)]), None);
         assert_eq!(said(&[1, 2], &[(1, 2), (2, 2), (3, 3)]), None, "whom the dead named does not count");
         assert_eq!(said(&[], &[(1, 3)]), None, "nobody is left to disagree");
-        assert_eq!(said(&[1, 2, 3], &[(1, 3), (3, 3)]).unwrap(), "p2 names nobody");
-        assert_eq!(said(&[1, 2], &[(1, 3), (2, 3)]).unwrap(), "p1 names p3, which is dead");
+        assert_eq!(said(&[1, 2, 3], &[(1, 3), (3, 3)]).unwrap(), "p2 names no leader");
+        assert_eq!(said(&[1, 2], &[(1, 3), (2, 3)]).unwrap(), "p1 names p3, which has crashed or stopped");
         assert_eq!(said(&[1, 2, 3], &[(1, 3), (2, 2), (3, 3)]).unwrap(), "p2 names p2, and p1 names p3");
     }
 }

@@ -29,8 +29,8 @@ pub(super) fn missing(header: &Header, merged: &Merged) -> Vec<String> {
     let present: BTreeSet<Id> = lives.iter().map(|life| life.header.process).collect();
     let absent: Vec<_> = Id::all(header.n).filter(|id| !present.contains(id)).map(|id| id.to_string()).collect();
     if !absent.is_empty() {
-        let what = "what they sent is not counted, and whether they were inside is not known";
-        missing.push(format!("there is no trace of {}: {what}", absent.join(", ")));
+        let what = "messages from there are not counted, and entries there are unknown";
+        missing.push(format!("no trace of {}: {what}", absent.join(", ")));
     }
     let mut before: Option<&Header> = None;
     for Life { header, .. } in lives {
@@ -38,17 +38,17 @@ pub(super) fn missing(header: &Header, merged: &Merged) -> Vec<String> {
         match before.replace(header).filter(|before| before.process == me).map(|before| before.incarnation) {
             // Who does not know how many lives it had leaves out any number of them.
             Some(last) if this - last > 1 && (!header.forgotten || is_known(merged, me, last + 1..this)) => {
-                missing.push(format!("there is no trace of {me} between its lives {last} and {this}"));
+                missing.push(format!("no trace of {me} between its incarnations {last} and {this}"));
             }
             // It may have been traced from then on only; but not if others have heard of it before.
             None if is_known(merged, me, 1..this) => {
-                missing.push(format!("there is no trace of {me} before its life {this}"));
+                missing.push(format!("no trace of {me} before its incarnation {this}"));
             }
             Some(_) | None => {}
         }
     }
     for life in lives.iter().filter(|life| life.lost() > 0) {
-        missing.push(format!("{} records of {} could not be written", life.lost(), life.header.process));
+        missing.push(format!("{} records of {} were not written", life.lost(), life.header.process));
     }
     missing
 }

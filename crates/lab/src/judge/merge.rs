@@ -186,19 +186,24 @@ fn check_together(lives: &[Life]) -> Result<(), TraceError> {
         let (a, b) = (&pair[0], &pair[1]);
         let terms = |header: &Header| {
             let Header { cluster, n, algorithm, options, election, guard, .. } = header;
-            format!("{algorithm} {options:?} among {n} of {cluster:?}, {election} elections, guard: {guard}")
+            format!(
+                "{algorithm} {options:?} with {n} nodes in cluster {cluster:?}, {election} elections, guard: {guard}"
+            )
         };
         if terms(&a.header) != terms(&b.header) {
-            return error(b, format!("it is of {}, and {} of {}", terms(&b.header), a.file, terms(&a.header)));
+            return error(
+                b,
+                format!("this trace is of {}, but {} is of {}", terms(&b.header), a.file, terms(&a.header)),
+            );
         }
         if is_same_life(a, b) {
-            let life = format!("life {} of {}", b.header.incarnation, b.header.process);
+            let life = format!("incarnation {} of {}", b.header.incarnation, b.header.process);
             let why = if (&a.file, a.line) == (&b.file, b.line) {
-                format!("{life} is here twice, as this file was given twice: give each once")
+                format!("{life} appears twice: this file was given twice; give each file once")
             } else if a.file == b.file {
-                format!("{life} is in it twice: its directory was emptied in between; judge the parts apart")
+                format!("{life} appears twice: the directory was emptied in between; judge the parts separately")
             } else {
-                format!("{life} is in {} as well: give each once", a.file)
+                format!("{life} is also in {}: give each incarnation once", a.file)
             };
             return error(b, why);
         }
@@ -233,7 +238,9 @@ fn in_order(sources: &mut BTreeMap<Id, Source>, lives: &[Life]) -> Result<Vec<Ev
         Some(stuck) => Err(TraceError {
             file: lives[stuck.life].file.clone(),
             line: stuck.line as usize,
-            why: "it comes after something that comes after it: the clocks of these traces contradict each other"
+            why:
+                "the vector clocks of these traces contradict each other: this record comes after one that comes after \
+                  it"
                 .into(),
         }),
     }

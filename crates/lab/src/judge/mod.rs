@@ -205,7 +205,9 @@ fn judge_resources(
 /// What can be said if something is missing: what is not found broken is not decided.
 fn of_all(missing: &[String], finding: Finding) -> Finding {
     match (finding, missing) {
-        (Finding::Held, [first, ..]) => Finding::Undecided { why: format!("it was not broken, but {first}") },
+        (Finding::Held, [first, ..]) => {
+            Finding::Undecided { why: format!("no violation found, but the traces are incomplete: {first}") }
+        }
         (finding, _) => finding,
     }
 }
@@ -281,7 +283,7 @@ fn progress(events: &[&Event], merged: &Merged, patience: u64) -> Finding {
     if longest > patience {
         return Finding::Violated { at: waited.at, by: None, order: None, why };
     }
-    Finding::Undecided { why: format!("{why}; more than {} s would be too long", seconds(patience)) }
+    Finding::Undecided { why: format!("{why}; the limit is {} s", seconds(patience)) }
 }
 
 fn leaders(merged: &Merged) -> BTreeMap<Id, Id> {

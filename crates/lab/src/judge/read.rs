@@ -70,8 +70,9 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Vec<Life>, TraceError> {
                 }
                 match parsed {
                     Ok(line_read) => {
-                        let life =
-                            lives.last_mut().ok_or_else(|| error(line, "it does not begin with a header".into()));
+                        let life = lives
+                            .last_mut()
+                            .ok_or_else(|| error(line, "the trace does not begin with a header".into()));
                         life?.add(line, line_read).map_err(|why| error(line, why))?;
                     }
                     Err(why) => torn = Some((line, why)),
@@ -85,19 +86,20 @@ pub fn read(file: &str, bytes: &[u8]) -> Result<Vec<Life>, TraceError> {
         (None, _) => {}
     }
     if lives.is_empty() {
-        return Err(error(1, "there is no trace in it: `--trace` of a node writes one".into()));
+        return Err(error(1, "the file contains no trace; `quorate serve --trace` writes one".into()));
     }
     Ok(lives)
 }
 
 /// How deep values are within each other at most: a label within a record.
 fn parse(bytes: &[u8]) -> Result<Line, String> {
-    let text = std::str::from_utf8(bytes).map_err(|_| "it is not text".to_string())?;
-    let explain = |error: serde_json::Error| format!("it is no line of a trace: {error}");
+    let text = std::str::from_utf8(bytes).map_err(|_| "not UTF-8 text".to_string())?;
+    let explain = |error: serde_json::Error| format!("not a line of a trace: {error}");
     // Quotes within a string are escaped, so that only a record has this.
     if text.contains("\"event\":") {
         if !text.contains("\"past\":") {
-            return Err("it is of a run of `quorate sim`, which has judged it already; here go traces of nodes".into());
+            let why = "this is a trace of `quorate sim`, which has judged its run; `judge` takes traces of real nodes";
+            return Err(why.into());
         }
         return serde_json::from_str(text).map(|entry| Line::Entry(Box::new(entry))).map_err(explain);
     }
@@ -107,14 +109,16 @@ fn parse(bytes: &[u8]) -> Result<Line, String> {
 fn check_header(header: &Header) -> Result<(), String> {
     if header.version != VERSION {
         let version = header.version;
-        return Err(format!("it is of version {version}, and this is version {VERSION}: use the same on both sides"));
+        return Err(format!(
+            "the trace has version {version}, this program reads version {VERSION}: use the same version for both"
+        ));
     }
     if header.n == 0 || header.n > Fence::MOST_PROCESSES || header.process.number() > header.n {
-        return Err(format!("there is no {} of {}", header.process, header.n));
+        return Err(format!("the header names process {} of {} processes", header.process, header.n));
     }
     let entry = catalog::entry(&header.algorithm).map_err(|error| error.to_string())?;
     if entry.family != Family::Mutex {
-        return Err(format!("{} is no mutual exclusion algorithm", entry.name));
+        return Err(format!("{} is not a mutual exclusion algorithm", entry.name));
     }
     Ok(())
 }
@@ -122,7 +126,7 @@ fn check_header(header: &Header) -> Result<(), String> {
 impl Life {
     fn add(&mut self, line: usize, read: Line) -> Result<(), String> {
         if self.ended.is_some() {
-            return Err("it comes after the end of a life, and does not begin another".into());
+            return Err("a record follows the end of an incarnation; expected a header".into());
         }
         match read {
             Line::Mark(Mark::Gap { lost }) => self.gaps.push((self.entries.len(), lost)),
@@ -139,26 +143,28 @@ impl Life {
     fn check(&self, entry: &Entry) -> Result<(), String> {
         let Header { process, n, .. } = self.header;
         if entry.record.process != process {
-            return Err(format!("it is about {}, in the trace of {process}", entry.record.process));
+            return Err(format!("the record is of {}, but the trace is of {process}", entry.record.process));
         }
         if entry.past.len() != n as usize {
-            return Err(format!("its past is of {} processes, and there are {n}", entry.past.len()));
+            return Err(format!("the vector clock has {} entries, but there are {n} processes", entry.past.len()));
         }
         if let Some(stranger) = named(&entry.record.what).filter(|id| id.number() > n) {
-            return Err(format!("it names {stranger}, and there are {n}"));
+            return Err(format!("the record names {stranger}, but there are {n} processes"));
         }
         if self.header.started.checked_add(entry.record.at).is_none() {
-            return Err("its time is beyond all times".into());
+            return Err("the time is too large".into());
         }
         let nothing = Past::new(n);
         let before = self.entries.last().map_or(&nothing, |(_, last)| &last.past);
         let (Moment(life_before, count_before), Moment(life, count)) = (before.of(process), entry.moment());
         // Who notes what its application did adds no moment of its own.
         if life == 0 || (life, count) < (life_before, count_before) {
-            return Err(format!("it is at [{life},{count}], after what is at [{life_before},{count_before}]"));
+            return Err(format!(
+                "the record has the position [{life},{count}], but follows [{life_before},{count_before}]"
+            ));
         }
         if life == life_before && before.iter().any(|(id, moment)| entry.past.of(id) < moment) {
-            return Err("it knows less than the line before it".into());
+            return Err("the vector clock is behind that of the line before".into());
         }
         Ok(())
     }

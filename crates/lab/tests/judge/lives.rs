@@ -67,12 +67,12 @@ fn a_life_that_has_forgotten_the_former_ones_follows_them() {
     assert_eq!((judgement.lives.len(), &judgement.missing[..]), (4, &[][..]));
     assert_eq!(finding(&judgement, Property::MutualExclusion), Finding::Held, "{:?}", judgement.findings());
     let unsaid = judged(&again(life, incarnation, false));
-    assert_eq!(unsaid.missing, ["there is no trace of p2 between its lives 1 and 1794000000"]);
+    assert_eq!(unsaid.missing, ["no trace of p2 between its incarnations 1 and 1794000000"]);
     // Of another life in between somebody has heard.
     let mut files = again(life, incarnation, true);
     let between = Moment(1_793_000_000 * (1 << 29) + 1, 4);
     files[0] = and(&files[0], &told(1, 3, [Moment(1, 999), between, Moment(1, 900)]));
-    assert_eq!(judged(&files).missing, ["there is no trace of p2 between its lives 1 and 1794000000"]);
+    assert_eq!(judged(&files).missing, ["no trace of p2 between its incarnations 1 and 1794000000"]);
 }
 
 /// A node is traced from its second life on. That is all there is, unless others have heard of the first.
@@ -81,7 +81,7 @@ fn a_first_life_without_a_trace_is_missed_if_others_know_of_it() {
     let mut files = again((1 << 29) + 1, 2, false);
     let at = files[1].rfind("{\"header\"").unwrap();
     files[1].replace_range(..at, "");
-    assert_eq!(judged(&files).missing, ["there is no trace of p2 before its life 2"]);
+    assert_eq!(judged(&files).missing, ["no trace of p2 before its incarnation 2"]);
     // The same if nobody but itself was there.
     let judgement = judged(&files[1..2]);
     assert_eq!(judgement.missing.len(), 1, "only the others: {:?}", judgement.missing);
@@ -94,10 +94,7 @@ fn the_same_life_twice_is_refused_by_where_it_is() {
     let why = refused(&files);
     let line = files[1].lines().count() / 2 + 1;
     assert!(why.starts_with(&format!("2.trace, line {line}: ")), "{why}");
-    assert!(
-        why.contains("life 1 of p2 is in it twice: its directory was emptied in between; judge the parts apart"),
-        "{why}"
-    );
+    assert!(why.contains("incarnation 1 of p2 appears twice: the directory was emptied in between"), "{why}");
     // One that was refused has done nothing, and is nowhere in the way.
     let refused_once = format!("{}\n{{\"end\":{{\"at\":9}}}}\n", header("ricart-agrawala", Id::new(2), 1));
     files[1] = good::<RicartAgrawala>()[1].clone() + &refused_once;
@@ -110,10 +107,10 @@ fn the_same_life_twice_is_refused_by_where_it_is() {
     assert_eq!(judged(&files).severity(), Severity::Fine);
     let life = read("1.trace", files[0].as_bytes()).unwrap();
     let why = merge([life.clone(), life].concat(), 0).unwrap_err().to_string();
-    assert!(why.contains("line 1: life 1 of p1 is here twice, as this file was given twice"), "{why}");
+    assert!(why.contains("line 1: incarnation 1 of p1 appears twice: this file was given twice"), "{why}");
     let files = [&files[..1], &files[..1]].concat();
     let why = refused(&files);
-    assert!(why.contains("life 1 of p1 is in 1.trace as well: give each once"), "{why}");
+    assert!(why.contains("incarnation 1 of p1 is also in 1.trace: give each incarnation once"), "{why}");
 }
 
 /// Who was killed a moment ago is dead if another one says so.
