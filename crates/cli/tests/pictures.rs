@@ -58,7 +58,7 @@ fn a_comparison_is_drawn_and_is_a_page() {
         assert!(words(&folder.join(format!("{figure}.svg"))).contains("central"));
     }
     let shown = words(&page);
-    for part in ["2N−1 (B)", "5 → 4 *", "n, the number of processes", "who is inside", "sync delay"] {
+    for part in ["2N−1 (B)", "5 → 4 *", "n, the number of processes", "the holder", "sync delay"] {
         assert!(shown.contains(part), "{part}");
     }
     assert_stands_alone(&page);
@@ -170,7 +170,7 @@ fn a_part_without_anything_is_refused_with_what_there_is() {
     let (drawing, trace) = (folder.join("run.svg"), folder.join("t.jsonl"));
     let sim = ["sim", "central", "-n", "3", "-q", "--diagram", text(&drawing)];
     for (part, why) in [
-        (&["--from", "500"][..], "nothing happens then: the run lasts from 0 to "),
+        (&["--from", "500"][..], "no event is in this part: the run lasts from 0 to "),
         (&["--from", "9", "--to", "3"], "--from 9 comes after --to 3"),
         (&["--records", "90000..90001"], "the run has "),
     ] {
@@ -185,7 +185,7 @@ fn a_part_without_anything_is_refused_with_what_there_is() {
     assert_eq!(output.status.code(), Some(2), "{output:?}");
     let output = quorate(&["diagram", text(&trace)]);
     let chart = String::from_utf8_lossy(&output.stdout).into_owned();
-    assert!(output.status.success() && chart.contains("  p1 ") && chart.contains("ENTERS #1"), "{chart}");
+    assert!(output.status.success() && chart.contains("  p1 ") && chart.contains("ENTERS, fence 1"), "{chart}");
     let output = quorate(&["sim", "central", "-n", "3", "--diagram", "-"]);
     let sim = String::from_utf8_lossy(&output.stdout).into_owned();
     // But for the titles, the same chart.

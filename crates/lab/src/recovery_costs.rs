@@ -34,8 +34,8 @@ impl Victim {
     /// In words.
     pub const fn words(self) -> &'static str {
         match self {
-            Victim::Inside => "who is inside",
-            Victim::First => "process 1, another being inside",
+            Victim::Inside => "the holder",
+            Victim::First => "process 1, while another is inside",
         }
     }
 }

@@ -43,13 +43,13 @@ pub struct Voting {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what each means")]
 pub enum VotingError {
-    #[error("{0} coordinators: there are 1 to {most}", most = Voting::MOST_COORDINATORS)]
+    #[error("{0} coordinators: must be 1 to {most}", most = Voting::MOST_COORDINATORS)]
     Coordinators(u32),
-    #[error("{votes} votes: of {coordinators} coordinators it takes {} to {coordinators}", coordinators / 2 + 1)]
+    #[error("{votes} votes: with {coordinators} coordinators, a majority is {} to {coordinators} votes", coordinators / 2 + 1)]
     Votes { votes: u32, coordinators: u32 },
-    #[error("an uptime of 0 µs: it is at least 1 µs")]
+    #[error("uptime of 0 µs: must be at least 1 µs")]
     Uptime,
-    #[error("a reset window of {reset_us} µs: it is 0 to {uptime_us} µs, no longer than the uptime")]
+    #[error("reset window of {reset_us} µs: must be 0 to {uptime_us} µs, the uptime")]
     Reset { reset_us: u64, uptime_us: u64 },
 }
 
@@ -385,12 +385,12 @@ mod tests {
     #[test]
     fn what_cannot_be_is_refused_in_a_line() {
         let text = |result: Result<Voting, VotingError>| result.unwrap_err().to_string();
-        assert_eq!(text(Voting::new(0, 1, 1, 0)), "0 coordinators: there are 1 to 16381");
-        assert_eq!(text(Voting::new(16_382, 9000, 1, 0)), "16382 coordinators: there are 1 to 16381");
-        assert_eq!(text(Voting::new(16, 8, 1, 0)), "8 votes: of 16 coordinators it takes 9 to 16");
-        assert_eq!(text(Voting::new(5, 6, 1, 0)), "6 votes: of 5 coordinators it takes 3 to 5");
-        assert_eq!(text(Voting::new(5, 3, 0, 0)), "an uptime of 0 µs: it is at least 1 µs");
-        let too_long = "a reset window of 2 µs: it is 0 to 1 µs, no longer than the uptime";
+        assert_eq!(text(Voting::new(0, 1, 1, 0)), "0 coordinators: must be 1 to 16381");
+        assert_eq!(text(Voting::new(16_382, 9000, 1, 0)), "16382 coordinators: must be 1 to 16381");
+        assert_eq!(text(Voting::new(16, 8, 1, 0)), "8 votes: with 16 coordinators, a majority is 9 to 16 votes");
+        assert_eq!(text(Voting::new(5, 6, 1, 0)), "6 votes: with 5 coordinators, a majority is 3 to 5 votes");
+        assert_eq!(text(Voting::new(5, 3, 0, 0)), "uptime of 0 µs: must be at least 1 µs");
+        let too_long = "reset window of 2 µs: must be 0 to 1 µs, the uptime";
         assert_eq!(text(Voting::new(5, 3, 1, 2)), too_long);
     }
 

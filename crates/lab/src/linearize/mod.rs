@@ -259,7 +259,9 @@ impl<'h, O: Object> Search<'h, O> {
         let mut left = self.invoked_before_the_first_answer();
         left.reverse();
         let stuck = left.into_iter().take(LAST).map(shown).collect::<String>();
-        format!("after\n{last}the state is {state:?}, and no order explains all of\n{stuck}")
+        format!(
+            "after\n{last}the state is {state:?}, and no order of the remaining calls explains their answers:\n{stuck}"
+        )
     }
 }
 

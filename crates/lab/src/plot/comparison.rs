@@ -19,56 +19,56 @@ const SHOWN: [Shown; 8] = [
     Shown {
         measure: Measure::Messages,
         name: "messages-alone",
-        title: "Messages for an entry and its exit, when nobody else asks",
+        title: "Messages per entry and exit, without competing requests",
         unit: "messages",
         scale: Scale::Logarithmic,
     },
     Shown {
         measure: Measure::MessagesContended,
         name: "messages-contended",
-        title: "Messages for an entry and its exit, when everybody asks all the time",
+        title: "Messages per entry and exit, when every process requests entry all the time",
         unit: "messages",
         scale: Scale::Logarithmic,
     },
     Shown {
         measure: Measure::ClientDelay,
         name: "client-delay",
-        title: "Client delay: from the request to the entry, when nobody else asks",
-        unit: "time in δ, the delay of a message",
+        title: "Client delay: from request to entry, without competing requests",
+        unit: "time in δ, the message delay",
         scale: Scale::Logarithmic,
     },
     Shown {
         measure: Measure::SyncDelay,
         name: "synchronization-delay",
-        title: "Synchronization delay: from an exit to the entry of who was waiting",
-        unit: "time in δ, the delay of a message",
+        title: "Synchronization delay: from an exit to the next waiting process's entry",
+        unit: "time in δ, the message delay",
         scale: Scale::Logarithmic,
     },
     Shown {
         measure: Measure::Throughput,
         name: "throughput",
-        title: "Throughput, when everybody asks all the time and stays for 1 δ",
-        unit: "entries per δ, the delay of a message",
+        title: "Throughput, when every process requests entry all the time and stays inside for 1 δ",
+        unit: "entries per δ, the message delay",
         scale: Scale::Linear,
     },
     Shown {
         measure: Measure::ElectionBest,
         name: "election-best",
-        title: "Messages of an election with one starter, at best",
+        title: "Messages of an election with one starter, best case",
         unit: "messages",
         scale: Scale::Logarithmic,
     },
     Shown {
         measure: Measure::ElectionWorst,
         name: "election-worst",
-        title: "Messages of an election with one starter, at worst",
+        title: "Messages of an election with one starter, worst case",
         unit: "messages",
         scale: Scale::Logarithmic,
     },
     Shown {
         measure: Measure::ElectionWorstAllStart,
         name: "election-all-start",
-        title: "Messages of an election that everybody starts at once",
+        title: "Messages of an election that all processes start at once",
         unit: "messages",
         scale: Scale::Logarithmic,
     },
@@ -84,14 +84,14 @@ pub fn recovery_figures(rows: &[RecoveryRow]) -> Vec<Figure> {
     let mut figures = Vec::new();
     for victim in Victim::ALL {
         let (name, who) = match victim {
-            Victim::Inside => ("inside", "who is inside"),
-            Victim::First => ("first", "process 1, another being inside,"),
+            Victim::Inside => ("inside", "the holder"),
+            Victim::First => ("first", "process 1, while another process is inside,"),
         };
         let rows: Vec<_> = rows.iter().filter(|row| row.victim == victim).collect();
         let time = |cell: &RecoveryCell| cell.delay;
         let messages = |cell: &RecoveryCell| cell.messages;
-        let title = |what: &str| format!("{what} from the crash of {who} to the next entry").replace(", to", " to");
-        let unit = "time in δ, the delay of a message";
+        let title = |what: &str| format!("{what} from the crash of {who} to the next entry");
+        let unit = "time in δ, the message delay";
         figures.extend(recovery_figure(&rows, format!("recovery-time-{name}"), title("Time"), unit, time));
         let unit = "messages, without heartbeats and acknowledgements";
         figures.extend(recovery_figure(&rows, format!("recovery-messages-{name}"), title("Messages"), unit, messages));
@@ -112,9 +112,9 @@ fn group_axis() -> Axis {
 
 const TOKEN_RING: &str = "token-ring";
 /// How the token ring is measured where others are measured alone.
-pub const TOKEN_RING_ALONE: &str = "token-ring, alone: everybody asks at random, every 100 δ.";
+pub const TOKEN_RING_ALONE: &str = "token-ring, alone: each process requests entry at random, every 100 δ on average.";
 
-const SIDE_BY_SIDE: &str = "Points that coincide stand side by side.";
+const SIDE_BY_SIDE: &str = "Points that coincide are drawn side by side.";
 
 fn figure(shown: &Shown, rows: &[Row]) -> Option<Figure> {
     let mut series: Vec<Series> = Vec::new();
@@ -132,7 +132,7 @@ fn figure(shown: &Shown, rows: &[Row]) -> Option<Figure> {
     if series.iter().all(|series| series.points.is_empty() && series.curves.is_empty()) {
         return None;
     }
-    let mut notes = vec![format!("Lines are published, with who published them; points are measured. {SIDE_BY_SIDE}")];
+    let mut notes = vec![format!("Lines: published, with the source. Points: measured. {SIDE_BY_SIDE}")];
     // A token that goes round for ever is never asked for alone: what it costs is measured over time.
     let is_alone = matches!(shown.measure, Measure::Messages | Measure::ClientDelay);
     if is_alone && series.iter().any(|series| series.name == TOKEN_RING && !series.points.is_empty()) {
@@ -141,7 +141,7 @@ fn figure(shown: &Shown, rows: &[Row]) -> Option<Figure> {
     let is_zero = |series: &&Series| series.points.iter().any(|point| point.y <= 0.0);
     let nothing: Vec<_> = series.iter().filter(is_zero).map(|series| series.name.as_str()).collect();
     if shown.scale == Scale::Logarithmic && !nothing.is_empty() {
-        notes.push(format!("Not in the picture, as it is 0: {}.", nothing.join(", ")));
+        notes.push(format!("Not drawn, because the measured value is 0: {}.", nothing.join(", ")));
     }
     let is_zero = |curve: &&Curve| curve.points.iter().any(|&(_, y)| y <= 0.0);
     let bounds = series.iter().flat_map(|series| {
@@ -149,7 +149,7 @@ fn figure(shown: &Shown, rows: &[Row]) -> Option<Figure> {
     });
     let bounds: Vec<_> = bounds.collect();
     if shown.scale == Scale::Logarithmic && !bounds.is_empty() {
-        notes.push(format!("Where a published bound is 0, it has no line: {}.", bounds.join("; ")));
+        notes.push(format!("Not drawn, because the published bound is 0: {}.", bounds.join("; ")));
     }
     Some(Figure {
         name: shown.name.into(),
@@ -184,7 +184,8 @@ fn recovery_figure(
         Series { name: row.algorithm.into(), look: look(row.algorithm), curves: Vec::new(), points }
     });
     let series: Vec<_> = series.filter(|series| !series.points.is_empty()).collect();
-    let note = "Measured, the mean of 12 moments of the crash; heartbeats every 5 δ tell of it. ";
+    let note =
+        "Mean of 12 runs that differ in the time of the crash; the failure detector sends heartbeats every 5 δ. ";
     (!series.is_empty()).then(|| Figure {
         name,
         title,

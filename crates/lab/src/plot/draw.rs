@@ -233,7 +233,7 @@ const LETTERS: usize = 34;
 /// What the legend says of the curves of a series: who published a formula is on a line of its own if need be.
 fn formulas(series: &Series) -> Vec<&str> {
     if series.curves.is_empty() && series.points.is_empty() {
-        return vec!["(no run gets that far)"];
+        return vec!["(no run completes)"];
     }
     let mut formulas: Vec<&str> = series.curves.iter().map(|curve| curve.formula.as_str()).collect();
     formulas.retain(|formula| !formula.is_empty());

@@ -12,12 +12,12 @@ use crate::recovery_costs::RecoveryRow;
 
 /// The page of a comparison, which needs no other file. `number` writes a number as the tables of the command do.
 pub fn html(mutex: &[Row], election: &[Row], recovery: &[RecoveryRow], number: fn(f64) -> String) -> String {
-    let mut page = Page::new("Published costs beside measured ones");
+    let mut page = Page::new("Published and measured costs");
     let documents: Vec<_> = DOCUMENTS.iter().map(|(letter, title)| format!("{letter}: {title}")).collect();
     page.push(&format!(
-        "<p>Every algorithm was run at every size of the group, with messages that take 1 δ each. In the figures, \
-         lines are published and points are measured. In the tables, what is published stands before the arrow and \
-         what was measured behind it, with a star where they differ.</p>\n<p class=\"dim\">{}</p>\n",
+        "<p>Every algorithm was run with every number of processes n; each message takes 1 δ. In the figures, lines \
+         are published values and points are measured values. In the tables, the published value is left of the \
+         arrow and the measured value right of it; a star marks values that differ.</p>\n<p class=\"dim\">{}</p>\n",
         escape(&documents.join("; "))
     ));
     let recovery_table = recovery_table(recovery, number);
@@ -26,7 +26,7 @@ pub fn html(mutex: &[Row], election: &[Row], recovery: &[RecoveryRow], number: f
         ("Election", "messages", figures(election), table(election, number)),
         (
             "Recovery",
-            "messages and time from a crash to the next entry; heartbeats every 5 δ tell of it",
+            "messages and time from a crash to the next entry; the failure detector sends heartbeats every 5 δ",
             recovery_figures(recovery),
             recovery_table,
         ),
@@ -81,7 +81,7 @@ fn compared(cell: &Cell, number: fn(f64) -> String) -> String {
 
 fn recovery_table(rows: &[RecoveryRow], number: fn(f64) -> String) -> String {
     let sizes = rows.first().into_iter().flat_map(|row| &row.cells).map(|cell| cell.n);
-    let mut text = heading(&["algorithm", "who crashes"], sizes);
+    let mut text = heading(&["algorithm", "crashed process"], sizes);
     for row in rows {
         let (name, victim) = (escape(row.algorithm), escape(row.victim.words()));
         let _ = write!(text, "<tr><td class=\"l\">{name}</td><td class=\"l\">{victim}</td>");
