@@ -51,7 +51,7 @@ fn size(algorithm: &str) -> u32 {
 fn verdict_in_words(findings: &Findings, goal: Goal) -> String {
     match findings.verdict(goal).expect("it was asked") {
         Verdict::Holds => "holds".into(),
-        Verdict::Violated(found) => format!("broken in {} steps", found.steps.len()),
+        Verdict::Violated(found) => format!("violated in {} steps", found.steps.len()),
         Verdict::Undecided(why) => panic!("{}: {goal} is not decided: {why}", findings.algorithm),
     }
 }
@@ -87,7 +87,7 @@ fn who_votes_by_majority_loses_an_update_without_a_seal() {
     let findings = explore("majority", &exploration(3, SUSPICION, false, &[Goal::NoLostUpdate]));
     let broken = verdict_in_words(&findings, Goal::NoLostUpdate);
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/recovery.md")).unwrap();
-    let row = format!("| `majority` | 3 | holds, if no timer runs out | {broken} | holds, if no timer runs out |");
+    let row = format!("| `majority` | 3 | holds, if no timer expires | {broken} | holds, if no timer expires |");
     assert!(page.contains(&row), "docs/recovery.md should say\n{row}");
 }
 

@@ -23,7 +23,7 @@ const DELAY: Duration = Duration::from_millis(100);
 const LONGEST_TURN_MS: u64 = 20;
 
 /// A member does without a turn for less than so many milliseconds. With `majority`, where everybody asks all the time,
-/// who has just left is there first, and nobody else has a turn (see "Tries that clash" in docs/recovery.md); so there
+/// who has just left is there first, and nobody else has a turn ("Attempts that collide" in docs/recovery.md); so there
 /// they ask less often.
 fn longest_rest_ms(algorithm: &str) -> u64 {
     if algorithm == "majority" { 4000 } else { 20 }
