@@ -179,7 +179,7 @@ impl Assumptions {
             (self.reliable, "reliable channels"),
             (self.fifo, "FIFO channels"),
             (self.crash_free, "no crashes"),
-            (self.restart_free && !self.crash_free, "nobody who crashed comes back"),
+            (self.restart_free && !self.crash_free, "no restarts"),
             (self.synchronous, "bounded delays"),
             (self.detector, "a perfect failure detector"),
         ]
@@ -460,7 +460,7 @@ pub struct UnknownAlgorithm(pub String);
 impl fmt::Display for UnknownAlgorithm {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let names: Vec<_> = ENTRIES.iter().map(|entry| entry.name).collect();
-        write!(f, "unknown algorithm `{}`: there are {}", self.0, names.join(", "))
+        write!(f, "unknown algorithm `{}`; choose one of {}", self.0, names.join(", "))
     }
 }
 

@@ -290,18 +290,18 @@ impl fmt::Display for SettingError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             SettingError::GroupSize(n) => {
-                write!(f, "n = {n}: a group has 1 to {} processes", Fence::MOST_PROCESSES)
+                write!(f, "n = {n}: the number of processes must be from 1 to {}", Fence::MOST_PROCESSES)
             }
             SettingError::UnknownOption { algorithm, key, known } if known.is_empty() => {
                 write!(f, "unknown option `{key}`: {algorithm} has no options")
             }
             SettingError::UnknownOption { algorithm, key, known } => {
-                write!(f, "unknown option `{key}`: {algorithm} has {}", known.join(", "))
+                write!(f, "unknown option `{key}`: the options of {algorithm} are {}", known.join(", "))
             }
             SettingError::BadOption { key, value, accepted } => {
-                write!(f, "option {key} = `{value}`: it takes {accepted}")
+                write!(f, "option {key} = `{value}`: expected {accepted}")
             }
-            SettingError::OptionTwice { key } => write!(f, "option {key} is given twice: give it once"),
+            SettingError::OptionTwice { key } => write!(f, "option {key} is given more than once; give it once"),
             SettingError::Refused(why) => f.write_str(why),
         }
     }

@@ -114,7 +114,7 @@ fn an_unknown_option_is_answered_with_the_known_ones() {
     }
     let why = |name, key| Options::new(entry(name), [(key, "9")]).unwrap_err().to_string();
     assert_eq!(why("central", "speed"), "unknown option `speed`: central has no options");
-    assert_eq!(why("maekawa", "set"), "unknown option `set`: maekawa has sets");
+    assert_eq!(why("maekawa", "set"), "unknown option `set`: the options of maekawa are sets");
 }
 
 #[test]
@@ -128,8 +128,8 @@ fn a_bad_value_is_answered_with_the_good_ones() {
         }
     }
     let why = |name, key, value| Options::new(entry(name), [(key, value)]).unwrap_err().to_string();
-    assert_eq!(why("maekawa", "sets", "line"), "option sets = `line`: it takes grid or plane or best");
-    assert_eq!(why("majority", "votes", "16384"), "option votes = `16384`: it takes an integer from 0 to 16383");
+    assert_eq!(why("maekawa", "sets", "line"), "option sets = `line`: expected grid or plane or best");
+    assert_eq!(why("majority", "votes", "16384"), "option votes = `16384`: expected an integer from 0 to 16383");
 }
 
 #[test]
@@ -141,7 +141,7 @@ fn groups_of_impossible_sizes_are_refused() {
         assert!(group(entry, Fence::MOST_PROCESSES).is_ok(), "{}", entry.name);
     }
     let why = group(entry("lamport"), 0).unwrap_err().to_string();
-    assert_eq!(why, "n = 0: a group has 1 to 16383 processes");
+    assert_eq!(why, "n = 0: the number of processes must be from 1 to 16383");
     let options = Options::new(entry("maekawa"), [("sets", "plane")]).unwrap();
     let why = Group::new(entry("maekawa"), 8, 10, Timing::Synchronous, options).unwrap_err().to_string();
     assert_one_line(&why, &["n = 8", "n = 7", "n = 13", "`grid`", "`best`"]);
@@ -152,7 +152,7 @@ fn an_unknown_algorithm_is_answered_with_the_list() {
     let names: Vec<_> = ENTRIES.iter().map(|entry| entry.name).collect();
     let why = catalog::entry("Central").unwrap_err().to_string();
     assert_one_line(&why, &names);
-    assert!(why.starts_with("unknown algorithm `Central`: there are central, token-ring, "), "{why}");
+    assert!(why.starts_with("unknown algorithm `Central`; choose one of central, token-ring, "), "{why}");
 }
 
 #[test]

@@ -21,5 +21,5 @@ fn a_name_and_a_type_give_the_same_run() {
 #[test]
 fn a_name_that_nobody_has_is_refused() {
     let refused = Named::new("paxos").unwrap_err().to_string();
-    assert!(refused.starts_with("unknown algorithm `paxos`: there are central, "), "{refused}");
+    assert!(refused.starts_with("unknown algorithm `paxos`; choose one of central, "), "{refused}");
 }

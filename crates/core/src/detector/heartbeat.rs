@@ -86,8 +86,9 @@ impl process::Message for Message {
 
 impl Detector for Heartbeat {
     const ENTRY: Entry = Entry {
-        summary: "everybody says that it lives; who is silent for too long is taken for dead",
-        paper: "T. D. Chandra, S. Toueg, JACM 43(2), 1996",
+        summary: "every process sends heartbeats; a process that is silent for too long is suspected",
+        paper: "T. D. Chandra and S. Toueg, \"Unreliable failure detectors for reliable distributed systems\", \
+                Journal of the ACM 43(2), 1996",
         assumptions: Assumptions { crash_free: false, synchronous: true, ..Assumptions::RELIABLE },
         promises: &[Property::Accuracy, Property::Completeness],
         options: &[
@@ -95,13 +96,13 @@ impl Detector for Heartbeat {
                 key: "interval",
                 values: Values::Integer { from: 1, to: 1000 },
                 default: "5",
-                meaning: "from one beat to the next, in units of the longest delay of a message",
+                meaning: "the time from one heartbeat to the next, in units of the longest message delay",
             },
             OptionSpec {
                 key: "missed",
                 values: Values::Integer { from: 0, to: 1000 },
                 default: "0",
-                meaning: "how many beats in a row may be lost before their sender is taken for dead",
+                meaning: "how many heartbeats in a row may be missed before their sender is suspected",
             },
         ],
         restless: true,
@@ -171,14 +172,14 @@ impl Heartbeat {
 
     fn on_beat(&mut self, from: Id, incarnation: u64, effects: &mut Effects<Self>) {
         let Some(peer) = self.peers.get_mut(&from) else {
-            return effects.unexpected(from, "a beat from outside the group");
+            return effects.unexpected(from, "a heartbeat from outside the group");
         };
         // Sent before the crash, overtaken by a beat sent after the restart: it says nothing about the life of today.
         if incarnation < peer.incarnation {
             return;
         }
         if incarnation == peer.incarnation && peer.opinion == Opinion::Failed {
-            return effects.unexpected(from, "a beat of a process that has failed");
+            return effects.unexpected(from, "a heartbeat from a process that has failed");
         }
         peer.incarnation = incarnation;
         effects.set_timer(Timer::Silence(from), self.patience..=self.patience);

@@ -100,11 +100,12 @@ impl process::Message for Message {
 
 impl Election for Bully {
     const ENTRY: Entry = Entry {
-        summary: "ask all larger ones; who hears no answer in time leads",
-        paper: "H. Garcia-Molina, IEEE Trans. Computers C-31(1), 1982",
+        summary: "a process asks all processes with larger ids; if none answers in time, it becomes leader",
+        paper: "H. Garcia-Molina, \"Elections in a distributed computing system\", IEEE Transactions on Computers \
+                C-31(1), 1982",
         assumptions: Assumptions { crash_free: false, synchronous: true, ..Assumptions::RELIABLE },
         promises: &[Property::SingleLeader, Property::Decided],
-        recovery: Some(Recovery::new("the dead are neither asked nor followed")),
+        recovery: Some(Recovery::new("crashed processes are neither asked nor followed")),
         published: &[
             Published::exactly(Measure::ElectionBest, "A", "N−2", |size| size.n - 2.0),
             Published::vaguely(Measure::ElectionWorst, "A", "O(N²)"),
@@ -116,7 +117,8 @@ impl Election for Bully {
                 Choice { forfeits: &[Property::SingleLeader, Property::Decided], ..Choice::plain("idle") },
             ]),
             default: "always",
-            meaning: "whether a process answers always, or only while it has no election of its own running",
+            meaning: "whether a process always answers, or only while it has no election of its own running (`idle`, \
+                      which is unsafe)",
         }],
         ..Entry::new("bully", Family::Election)
     };
@@ -197,7 +199,7 @@ impl Bully {
 
     fn on_election(&mut self, from: Id, effects: &mut Effects<Self>) {
         if from >= self.me {
-            return effects.unexpected(from, "an election message from a process that is not smaller");
+            return effects.unexpected(from, "an election message from a process without a smaller id");
         }
         if self.always_answers || self.phase == Phase::Idle {
             effects.send(from, Message::Answer);
@@ -224,7 +226,7 @@ impl Bully {
 
     fn on_coordinator(&mut self, from: Id, effects: &mut Effects<Self>) {
         if !self.is_above(from) {
-            return effects.unexpected(from, "an announcement of a process that is not larger");
+            return effects.unexpected(from, "an announcement from a process without a larger id");
         }
         // Who announced itself and crashed can be known to have crashed before the announcement arrives.
         if !self.suspected.contains(from) {

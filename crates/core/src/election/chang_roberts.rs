@@ -92,11 +92,12 @@ impl process::Message for Message {
 
 impl Election for ChangRoberts {
     const ENTRY: Entry = Entry {
-        summary: "ids travel round a ring; only the largest comes back to its owner",
-        paper: "E. Chang, R. Roberts, CACM 22(5), 1979",
+        summary: "ids travel round a ring; only the largest returns to its owner, which becomes leader",
+        paper: "E. Chang and R. Roberts, \"An improved algorithm for decentralized extrema-finding in circular \
+                configurations of processes\", CACM 22(5), 1979",
         promises: &[Property::SingleLeader, Property::Decided],
         recovery: Some(Recovery::new(
-            "the dead are skipped, and whoever a crash may have robbed of a message sends anew",
+            "crashed processes are skipped, and a process whose message a crash may have lost sends it again",
         )),
         published: &[
             Published::exactly(Measure::ElectionBest, "B", "2N", |size| 2.0 * size.n),
@@ -112,7 +113,7 @@ impl Election for ChangRoberts {
             key: "ring",
             values: Values::OneOf(&[Choice::plain("ascending"), Choice::plain("descending")]),
             default: "ascending",
-            meaning: "whether the next process on the ring is the one with the next larger id or the next smaller one",
+            meaning: "whether the next process on the ring has the next larger id or the next smaller one",
         }],
         ..Entry::new("chang-roberts", Family::Election)
     };
@@ -193,7 +194,7 @@ impl ChangRoberts {
 
     fn on_election(&mut self, from: Id, id: Id, effects: &mut Effects<Self>) {
         if id.number() > self.n {
-            effects.unexpected(from, "an election of somebody outside the group");
+            effects.unexpected(from, "an election message with an id outside the group");
         } else if id == self.me {
             self.participant = false;
             // It has won, unless a larger one has come back and won while its id was on its way.
@@ -210,7 +211,7 @@ impl ChangRoberts {
 
     fn on_elected(&mut self, from: Id, id: Id, effects: &mut Effects<Self>) {
         if id.number() > self.n {
-            effects.unexpected(from, "a winner outside the group");
+            effects.unexpected(from, "an elected message with an id outside the group");
         } else if id <= self.me || self.suspected.contains(id) {
             // It ends here: everybody has heard it; or it has won while this one was taken for dead, which stands since
             // it is back, or is stood for by who trusts it again; or the winner has crashed, and who was before that on

@@ -85,12 +85,13 @@ impl process::Message for Message {
 
 impl Election for Ring {
     const ENTRY: Entry = Entry {
-        summary: "a list of the living goes round a ring; the largest on it leads",
-        paper: "A. S. Tanenbaum, M. van Steen, Distributed Systems",
+        summary: "a list of the live processes travels round a ring; the largest id on it becomes leader",
+        paper: "A. S. Tanenbaum and M. van Steen, \"Distributed Systems: Principles and Paradigms\", 2nd edition, \
+                section 6.5",
         assumptions: Assumptions { crash_free: false, detector: true, ..Assumptions::RELIABLE },
         promises: &[Property::SingleLeader, Property::Decided],
         recovery: Some(Recovery::new(
-            "the dead are skipped, and whoever a crash may have robbed of a message calls anew",
+            "crashed processes are skipped, and a process whose message a crash may have lost starts a new election",
         )),
         ..Entry::new("ring", Family::Election)
     };
@@ -158,7 +159,7 @@ impl Ring {
 
     fn on_election(&mut self, from: Id, mut living: Vec<Id>, effects: &mut Effects<Self>) {
         if !self.is_round(&living) {
-            effects.unexpected(from, "a list of the living that no ring can have made");
+            effects.unexpected(from, "a list of live processes that the ring cannot have produced");
         } else if living.contains(&self.me) {
             self.conclude(&living, effects);
         } else {
@@ -169,7 +170,7 @@ impl Ring {
 
     fn on_coordinator(&mut self, from: Id, leader: Id, mut informed: Vec<Id>, effects: &mut Effects<Self>) {
         if leader.number() > self.n || !self.is_round(&informed) {
-            effects.unexpected(from, "an announcement that no ring can have made");
+            effects.unexpected(from, "an announcement that the ring cannot have produced");
         } else if leader < self.me || self.suspected.contains(leader) || informed.contains(&self.me) {
             // It ends here: it was elected while this one was taken for dead, which has called since it is back, or is
             // called for by who trusts it again; the leader has crashed meanwhile; or everybody has heard of it.

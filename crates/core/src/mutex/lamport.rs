@@ -99,11 +99,14 @@ impl process::Message for Message {
 
 impl Mutex for Lamport {
     const ENTRY: Entry = Entry {
-        summary: "everybody keeps the same queue, ordered by timestamp, and its first enters",
-        paper: "L. Lamport, CACM 21(7), 1978",
+        summary: "every process keeps the same queue of requests, ordered by timestamp, and the first of the queue \
+                  enters",
+        paper: "L. Lamport, \"Time, clocks, and the ordering of events in a distributed system\", CACM 21(7), 1978",
         assumptions: Assumptions { fifo: true, ..Assumptions::RELIABLE },
         promises: &[Property::MutualExclusion, Property::Progress, Property::RequestOrder, Property::Fencing],
-        recovery: Some(Recovery::new("the requests of the dead are dropped, and they are waited for no more")),
+        recovery: Some(Recovery::new(
+            "the requests of crashed processes are dropped, and no process waits for their messages",
+        )),
         published: &[
             Published::exactly(Measure::Messages, "E", "3(N−1)", |size| 3.0 * (size.n - 1.0)),
             Published::exactly(Measure::ClientDelay, "E", "2", |_| 2.0),

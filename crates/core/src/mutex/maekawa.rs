@@ -94,8 +94,9 @@ impl process::Message for Message {
 
 impl Mutex for Maekawa {
     const ENTRY: Entry = Entry {
-        summary: "ask a voting set, any two of which meet; each voter has one vote (deadlocks, as published)",
-        paper: "M. Maekawa, ACM TOCS 3(2), 1985",
+        summary: "a process needs all votes of its voting set; every two sets intersect, and a voter has one vote \
+                  (can deadlock)",
+        paper: "M. Maekawa, \"A √N algorithm for mutual exclusion in decentralized systems\", ACM TOCS 3(2), 1985",
         promises: &[Property::MutualExclusion, Property::Fencing],
         published: &[
             Published::exactly(Measure::Messages, "B, but for messages to oneself", "3(K−1)", |size| {
@@ -159,7 +160,7 @@ impl Maekawa {
     fn on_request(&mut self, from: Id, effects: &mut Effects<Self>) {
         // A candidate's next request may overtake its release, so it may wait while it still has the vote.
         if self.voter.waiting.contains(&from) {
-            return effects.unexpected(from, "a second request before the first was voted for");
+            return effects.unexpected(from, "a second request before a vote for the first");
         }
         self.voter.waiting.push_back(from);
         if self.voter.candidate.is_none() {
@@ -169,10 +170,10 @@ impl Maekawa {
 
     fn on_vote(&mut self, from: Id, told: Number, effects: &mut Effects<Self>) {
         let Phase::Wanted { missing, entries } = &mut self.phase else {
-            return effects.unexpected(from, "a vote that nobody waits for");
+            return effects.unexpected(from, "a vote without a request");
         };
         if !missing.remove(from) {
-            return effects.unexpected(from, "a second vote, or one of somebody who was not asked");
+            return effects.unexpected(from, "a second vote, or a vote from a process that was not asked");
         }
         *entries = told.max(*entries);
         if missing.is_empty() {
@@ -184,7 +185,7 @@ impl Maekawa {
 
     fn on_release(&mut self, from: Id, entries: Number, effects: &mut Effects<Self>) {
         if self.voter.candidate != Some(from) {
-            return effects.unexpected(from, "a release by somebody who has not got the vote");
+            return effects.unexpected(from, "a release from a process that does not have the vote");
         }
         self.voter.candidate = None;
         self.voter.entries = self.voter.entries.max(entries);

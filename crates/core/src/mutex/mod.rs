@@ -124,14 +124,15 @@ impl Recorded for Output {
 }
 
 /// What the application got wrong if it enters while it waits or is inside.
-pub(crate) const ALREADY_ENTERING: &str = "asked to enter before leaving";
+pub(crate) const ALREADY_ENTERING: &str = "requested entry while waiting or inside";
 /// What the application got wrong if it exits while it is outside.
-pub(crate) const NOT_INSIDE: &str = "asked to exit without being inside";
+pub(crate) const NOT_INSIDE: &str = "requested exit while not inside";
 
 /// The option by which the voting algorithms choose who asks whom.
 const SETS: OptionSpec = OptionSpec {
     key: "sets",
     values: Values::OneOf(&[Choice::plain("grid"), Choice::plain("plane"), Choice::plain("best")]),
     default: "grid",
-    meaning: "the voting sets: row and column of a grid, a finite projective plane, or the smallest we can construct",
+    meaning: "the voting sets: row and column of a grid, a finite projective plane, or the smallest sets that can be \
+              constructed",
 };

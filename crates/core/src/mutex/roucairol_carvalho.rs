@@ -91,12 +91,12 @@ impl process::Message for Message {
 
 impl Mutex for RoucairolCarvalho {
     const ENTRY: Entry = Entry {
-        summary: "a permission once given lasts until its giver asks for it back",
-        paper: "O. S. F. Carvalho, G. Roucairol, CACM 26(2), 1983",
+        summary: "like ricart-agrawala, but a permission stays valid until the process that gave it requests it back",
+        paper: "O. S. F. Carvalho and G. Roucairol, \"On mutual exclusion in computer networks\", CACM 26(2), 1983",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             fenced_crashes: Some(1),
-            ..Recovery::new("the permission of the dead is taken for granted")
+            ..Recovery::new("crashed processes count as having given their permission")
         }),
         published: &[
             Published::exactly(Measure::Messages, "Carvalho & Roucairol", "2(N−1)", |size| 2.0 * (size.n - 1.0)),
@@ -205,7 +205,7 @@ impl RoucairolCarvalho {
         match self.phase {
             Phase::Wanted { .. } if self.missing.remove(from) => self.enter_if_permitted(effects),
             Phase::Released | Phase::Wanted { .. } | Phase::Held => {
-                effects.unexpected(from, "a permission that nobody waits for");
+                effects.unexpected(from, "a permission without a request");
             }
         }
     }

@@ -153,7 +153,7 @@ impl<P: Process> Gathered<P> {
 
     fn on_word(&mut self, from: Id, word: Word, effects: &mut Effects<Self>) {
         if from == self.me || from.number() > self.n {
-            return effects.unexpected(from, "a word from outside the group");
+            return effects.unexpected(from, "a message from outside the group");
         }
         match (&self.stage, word) {
             (Stage::Gathering(_), Word::Late) => self.begin(false, effects),

@@ -247,7 +247,7 @@ mod tests {
     #[test]
     fn what_makes_no_sense_is_refused_in_words() {
         for (text, words) in [
-            ("algorithm=raft", "unknown algorithm `raft`: there are central,"),
+            ("algorithm=raft", "unknown algorithm `raft`; choose one of central,"),
             ("algorithm=central&n=65", "n = 65: this laboratory goes up to 64"),
             ("algorithm=central&n=0", "it takes a whole number from 1 to"),
             ("algorithm=central&delay=soon", "`soon` is not a delay: constant:T"),

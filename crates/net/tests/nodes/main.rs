@@ -393,7 +393,7 @@ async fn bad_settings_are_refused_with_a_sentence() {
     assert_eq!(refused(Config::new(4, members)).await, "node 4 is not a member: the members are numbered 1 to 3");
     assert!(refused(Config::of(1, Vec::new())).await.starts_with("the group has no members"));
     let unknown = refused(config().algorithm("lamprot")).await;
-    assert!(unknown.starts_with("unknown algorithm `lamprot`: there are central"), "{unknown}");
+    assert!(unknown.starts_with("unknown algorithm `lamprot`; choose one of central"), "{unknown}");
     let bully = refused(config().algorithm("bully")).await;
     assert!(bully.starts_with("bully is not a mutual exclusion algorithm"), "{bully}");
     let cluster = refused(config().cluster("x".repeat(257))).await;

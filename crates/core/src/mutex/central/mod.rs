@@ -143,12 +143,12 @@ impl process::Message for Message {
 
 impl Mutex for Central {
     const ENTRY: Entry = Entry {
-        summary: "process 1 keeps a queue and lets in one after the other",
+        summary: "process 1 coordinates: it queues the requests and grants one at a time",
         paper: "folklore",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             elects: true,
-            ..Recovery::new("another coordinator is elected, and asks everybody what it holds and wants")
+            ..Recovery::new("a new coordinator is elected, and asks every process what it holds and requests")
         }),
         published: &[
             Published::exactly(Measure::Messages, "A, B, E", "3", |_| 3.0),
@@ -239,7 +239,7 @@ impl Central {
             return;
         }
         if !self.coordinates() {
-            return effects.unexpected(from, "a request to somebody who is not the coordinator");
+            return effects.unexpected(from, "a request to a process that is not the coordinator");
         }
         // A holder's next request may overtake its release, so it may wait while it still holds.
         if self.coordinator.waiting.contains(&from) {
@@ -259,7 +259,7 @@ impl Central {
                 effects.output(Output::Entered { fence: Fence::counted(epoch, count) });
             }
             Phase::Released | Phase::Wanted | Phase::Held => {
-                effects.unexpected(from, "a grant that nobody waits for");
+                effects.unexpected(from, "a grant without a request");
             }
         }
     }
@@ -269,7 +269,7 @@ impl Central {
             return;
         }
         if self.coordinator.holder != Some(from) {
-            return effects.unexpected(from, "a release by somebody who does not hold");
+            return effects.unexpected(from, "a release from a process that does not hold the lock");
         }
         self.coordinator.holder = None;
         self.grant_next(effects);

@@ -155,12 +155,16 @@ impl process::Message for Message {
 
 impl Mutex for MaekawaDeadlockFree {
     const ENTRY: Entry = Entry {
-        summary: "as maekawa, but a vote given to a later request can be asked back",
-        paper: "B. A. Sanders, ACM TOCS 5(3), 1987",
+        summary: "like maekawa, but a voter can recall a vote that it gave to a later request",
+        paper: "B. A. Sanders, \"The information structure of distributed mutual exclusion algorithms\", ACM TOCS \
+                5(3), 1987",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             fenced_crashes: Some(1),
-            ..Recovery::new("in place of a dead voter, all are asked whose sets contain it; votes of the dead are void")
+            ..Recovery::new(
+                "the live processes whose sets contain a crashed voter vote in its place; votes for crashed processes \
+                 are void",
+            )
         }),
         published: &[
             Published::exactly(Measure::Messages, "B, but for messages to oneself", "3(K−1)", |size| {
@@ -183,7 +187,8 @@ impl Mutex for MaekawaDeadlockFree {
                     Choice { forfeits: &[Property::Progress], ..Choice::plain("kept") },
                 ]),
                 default: "recalled",
-                meaning: "whether a vote given to a later request is asked back, or requests are only queued by time",
+                meaning: "whether a voter recalls a vote it gave to a later request, or keeps it and only queues \
+                          requests by timestamp",
             },
         ],
         ..Entry::new("maekawa-deadlock-free", Family::Mutex)
@@ -296,7 +301,7 @@ impl MaekawaDeadlockFree {
 
     fn on_vote(&mut self, from: Id, of: Number, effects: &mut Effects<Self>) {
         let Phase::Wanted { request, missing, failed, inquiries } = &mut self.phase else {
-            return effects.unexpected(from, "a vote that nobody waits for");
+            return effects.unexpected(from, "a vote without a request");
         };
         if *request != of || !missing.remove(from) {
             return effects.unexpected(from, "a vote for another request, or a second one");
@@ -333,7 +338,7 @@ impl MaekawaDeadlockFree {
 
     fn on_inquire(&mut self, from: Id, of: Number, effects: &mut Effects<Self>) {
         if !self.voters.contains(&from) && !self.crashes.substitutes.contains(from) {
-            return effects.unexpected(from, "an inquiry by somebody who was not asked");
+            return effects.unexpected(from, "an inquiry from a process that was not asked for its vote");
         }
         if let Phase::Wanted { request, failed, missing, inquiries } = &mut self.phase
             && *request == of
@@ -374,7 +379,7 @@ impl MaekawaDeadlockFree {
     fn take_back(&mut self, theirs: Timestamp, effects: &mut Effects<Self>) -> bool {
         let returned = self.vote.take_if(|vote| vote.request == theirs).is_some();
         if !returned {
-            effects.unexpected(theirs.id, "a vote given back by somebody who has not got it");
+            effects.unexpected(theirs.id, "a yield from a process that does not have the vote");
         }
         returned
     }

@@ -90,7 +90,7 @@ impl MaekawaDeadlockFree {
             }
             self.vote_if_all_are_heard(effects);
         } else if is_claimed {
-            effects.unexpected(theirs.id, "a claim on the vote of somebody who knows whom it has voted for");
+            effects.unexpected(theirs.id, "a claim on a vote, to a voter that still knows its vote");
         }
     }
 

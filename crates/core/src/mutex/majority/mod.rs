@@ -182,32 +182,34 @@ impl process::Message for Message {
 
 impl Mutex for Majority {
     const ENTRY: Entry = Entry {
-        summary: "every process has one vote, and more than half of the votes let you in",
-        paper: "S.-D. Lin, Q. Lian, M. Chen, Z. Zhang, IPTPS 2004",
+        summary: "every process has one vote; a process that has more than half of the votes enters",
+        paper: "S.-D. Lin, Q. Lian, M. Chen and Z. Zhang, IPTPS 2004",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             fenced_crashes: Some(1),
             needs_majority: true,
-            ..Recovery::new("the dead count as refusals, and votes that they had are free again")
+            ..Recovery::new("a crashed process counts as a refusal, and the votes that it had are free again")
         }),
         options: &[
             OptionSpec {
                 key: "votes",
                 values: Values::Integer { from: 0, to: Fence::MOST_PROCESSES as u64 },
                 default: "0",
-                meaning: "m, how many votes let one in; more than half of n, at most n; 0 is the smallest majority",
+                meaning: "m, the number of votes needed to enter: more than half of n, at most n; 0 means the \
+                          smallest majority",
             },
             OptionSpec {
                 key: "memory",
                 values: Values::OneOf(&[Choice::plain("lost"), Choice::plain("kept")]),
                 default: "lost",
-                meaning: "whether a coordinator that crashes has forgotten its vote, or has saved it before it told",
+                meaning: "whether a crash loses the vote of a coordinator, or the coordinator saves its vote before \
+                          it sends it",
             },
             OptionSpec {
                 key: "doublings",
                 values: Values::Integer { from: 0, to: 7 },
                 default: "7",
-                meaning: "how often the longest wait doubles, from 2 δ on, when one try after another fails",
+                meaning: "how many times the longest back-off doubles, starting at 2 δ, while attempts fail",
             },
         ],
         check: |group| {
@@ -215,7 +217,11 @@ impl Mutex for Majority {
             if votes == 0 || (2 * votes > n && votes <= n) {
                 Ok(())
             } else {
-                Err(alloc::format!("option votes = {votes}: of {n} coordinators it takes {} to {n} votes", n / 2 + 1))
+                Err(alloc::format!(
+                    "option votes = {votes}: with {n} coordinators, give {} to {n} votes, or 0 for the smallest \
+                     majority",
+                    n / 2 + 1
+                ))
             }
         },
         ..Entry::new("majority", Family::Mutex)

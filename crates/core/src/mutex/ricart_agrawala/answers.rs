@@ -110,7 +110,7 @@ impl RicartAgrawala {
         self.clock.observe(highest.unwrap_or_default());
         self.heard(from, Some(answers));
         if self.answers.is_none() {
-            effects.unexpected(from, "a denial, where who does not grant says nothing");
+            effects.unexpected(from, "a denial, although this group sends only grants");
         }
     }
 

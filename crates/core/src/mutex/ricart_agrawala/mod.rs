@@ -126,10 +126,12 @@ impl process::Message for Message {
 
 impl Mutex for RicartAgrawala {
     const ENTRY: Entry = Entry {
-        summary: "ask everybody; who is ahead of you answers when it has left",
-        paper: "G. Ricart, A. K. Agrawala, CACM 24(1), 1981",
+        summary: "a process needs a reply from all others; those that are inside or have an earlier request reply \
+                  after their exit",
+        paper: "G. Ricart and A. K. Agrawala, \"An optimal algorithm for mutual exclusion in computer networks\", \
+                CACM 24(1), 1981",
         promises: &[Property::MutualExclusion, Property::Progress, Property::RequestOrder, Property::Fencing],
-        recovery: Some(Recovery::new("the dead are taken to have granted everything")),
+        recovery: Some(Recovery::new("crashed processes count as having granted every request")),
         published: &[
             Published::exactly(Measure::Messages, "A, D, E", "2(N−1)", |size| 2.0 * (size.n - 1.0)),
             Published::exactly(Measure::Messages, "B", "2N−1", |size| 2.0 * size.n - 1.0),
@@ -148,7 +150,8 @@ impl Mutex for RicartAgrawala {
                     Choice { forfeits: &[Property::RequestOrder], ..Choice::plain("bare") },
                 ]),
                 default: "numbered",
-                meaning: "whether replies carry the highest number seen, or nothing, as in the paper",
+                meaning: "whether replies carry the highest number that their sender has seen, or nothing, as in the \
+                          paper",
             },
             OptionSpec {
                 key: "first",
@@ -165,7 +168,8 @@ impl Mutex for RicartAgrawala {
                     },
                 ]),
                 default: "earlier",
-                meaning: "which of two requests is let go first: the later one, as in the prose of a lecture, is wrong",
+                meaning: "which of two requests is granted first; `later`, as in the text of lecture C, violates \
+                          mutual exclusion",
             },
             OptionSpec {
                 key: "answer",
@@ -181,8 +185,9 @@ impl Mutex for RicartAgrawala {
                     },
                 ]),
                 default: "grant",
-                meaning: "whether who does not grant yet says so, and who stays silent is taken for dead; until there \
-                          is one answer, or as long as a grant is missing",
+                meaning: "`grant`: a process replies only to grant a request. `once` and `always`: it also sends \
+                          denials, and a process that does not answer is suspected; a request is repeated until any \
+                          answer arrives (`once`) or until it is granted (`always`)",
             },
         ],
         ..Entry::new("ricart-agrawala", Family::Mutex)
@@ -304,7 +309,7 @@ impl RicartAgrawala {
         if awaited {
             self.enter_if_granted(effects);
         } else if self.answers.is_none() {
-            effects.unexpected(from, "a reply that nobody waits for");
+            effects.unexpected(from, "a reply without a request");
         }
     }
 

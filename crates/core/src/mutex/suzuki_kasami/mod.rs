@@ -129,12 +129,13 @@ impl process::Message for Message {
 
 impl Mutex for SuzukiKasami {
     const ENTRY: Entry = Entry {
-        summary: "ask everybody for the token; it carries the list of who is next",
-        paper: "I. Suzuki, T. Kasami, ACM TOCS 3(4), 1985; G. Ricart, A. K. Agrawala, CACM 26(2), 1983",
+        summary: "a process requests the token from all others; the token carries the queue of waiting processes",
+        paper: "I. Suzuki and T. Kasami, \"A distributed mutual exclusion algorithm\", ACM TOCS 3(4), 1985; G. Ricart \
+                and A. K. Agrawala, CACM 26(2), 1983",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             elects: true,
-            ..Recovery::new("who is elected asks for the token, and makes another if nobody has it")
+            ..Recovery::new("the elected leader asks every process for the token, and creates a new one if none has it")
         }),
         published: &[
             Published::exactly(Measure::Messages, "Suzuki & Kasami", "N", |size| size.n),
@@ -215,7 +216,7 @@ impl TokenKeeper for SuzukiKasami {
             Phase::Wanted => self.hold(token, effects),
             // The token must not get lost, whatever brought it here, nor stay where nobody waits.
             Phase::Released => {
-                effects.unexpected(from, "the token, which nobody had asked for");
+                effects.unexpected(from, "a token that this process did not request");
                 self.hand_on(token, effects);
             }
             Phase::Held(old) if self.succession.is_void => {
@@ -377,7 +378,7 @@ impl SuzukiKasami {
 
     fn on_token(&mut self, from: Id, token: Box<Token>, effects: &mut Effects<Self>) {
         if token.waiting.iter().any(|id| id.number() > self.n) {
-            return effects.unexpected(from, "a token with a queue of processes that do not exist");
+            return effects.unexpected(from, "a token whose queue names processes that do not exist");
         }
         TokenKeeper::on_token(self, from, token.epoch, token, effects);
     }

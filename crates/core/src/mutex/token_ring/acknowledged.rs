@@ -60,7 +60,7 @@ impl TokenRing {
             if self.patience.is_some() {
                 self.succession.suspected.remove(from);
             }
-            effects.unexpected(from, "an acknowledgement that nobody waits for");
+            effects.unexpected(from, "an acknowledgement of a token that was not sent");
         }
     }
 

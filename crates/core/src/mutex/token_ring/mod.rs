@@ -143,13 +143,14 @@ impl process::Message for Message {
 
 impl Mutex for TokenRing {
     const ENTRY: Entry = Entry {
-        summary: "a token goes round, and who has it may enter",
-        paper: "G. Le Lann, IFIP Congress, 1977",
+        summary: "a token travels round a ring, and only the process that has it may enter",
+        paper: "G. Le Lann, \"Distributed systems: towards a formal approach\", IFIP Congress, 1977",
         promises: &[Property::MutualExclusion, Property::Progress, Property::Fencing],
         recovery: Some(Recovery {
             elects: true,
             ..Recovery::new(
-                "the dead are skipped; who is elected asks for the token, and makes another if nobody has it",
+                "crashed processes are skipped; the elected leader asks every process for the token, and creates a \
+                 new one if none has it",
             )
         }),
         published: &[
@@ -176,8 +177,8 @@ impl Mutex for TokenRing {
                     },
                 ]),
                 default: "no",
-                meaning: "whether a successor that does not acknowledge the token in time is skipped from then on; one \
-                          that dies with the token takes it along",
+                meaning: "whether a successor that does not acknowledge the token in time is skipped from then on; \
+                          the token is still lost if the process that has it crashes",
             },
             OptionSpec {
                 key: "rest",
@@ -190,8 +191,9 @@ impl Mutex for TokenRing {
                     },
                 ]),
                 default: "no",
-                meaning: "whether a token that nobody asks for stays where it is: no message while nobody wants to \
-                          enter, but who is alone waits for n−1 of them on average, not n/2",
+                meaning: "whether the token stays where it is until a process requests it: no messages are sent while \
+                          no process wants to enter, but an uncontended entry waits for n−1 messages on average \
+                          instead of n/2",
             },
         ],
         restless: true,
@@ -199,12 +201,12 @@ impl Mutex for TokenRing {
         check: |group| {
             let is_chosen = |key| group.options.choice(key) == "yes";
             if is_chosen("acknowledged") && group.recovering.is_some() {
-                Err("option acknowledged = yes: where everybody is told of crashes nobody has to find out, and a crash \
-                     may take the acknowledgement and not the token; leave one of them out"
+                Err("option acknowledged = yes cannot be combined with recovery: every process is notified of \
+                     crashes, and a crash could lose the acknowledgement but not the token; leave one of them out"
                     .into())
             } else if is_chosen("acknowledged") && is_chosen("rest") {
-                Err("option acknowledged = yes: only tokens are acknowledged, and with rest = yes somebody who has \
-                     crashed may have been asked for one; leave one of them out"
+                Err("option acknowledged = yes cannot be combined with rest = yes: only tokens are acknowledged, so a \
+                     request for the token that was sent to a crashed process would be lost; leave one of them out"
                     .into())
             } else {
                 Ok(())

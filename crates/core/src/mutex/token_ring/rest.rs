@@ -43,7 +43,7 @@ impl TokenRing {
 
     pub(super) fn on_want(&mut self, from: Id, by: Id, effects: &mut Effects<Self>) {
         if !self.rests || by.number() > self.n {
-            return effects.unexpected(from, "a want that makes no sense here");
+            return effects.unexpected(from, "a request for the token that does not belong here");
         }
         // It has been all round the ring, and everybody knows of it; or nobody wants it any more.
         if by == self.me || self.succession.suspected.contains(by) {

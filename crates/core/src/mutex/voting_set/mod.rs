@@ -131,8 +131,8 @@ impl VotingSets {
             (None, None) => unreachable!("there are planes of 1 and of 3 processes"),
         };
         format!(
-            "no finite projective plane of n = {n} processes is known: take {nearest}, or the sets `{}` or `{}`, \
-             which exist for every n",
+            "no finite projective plane with n = {n} processes is known; use {nearest}, or the voting sets `{}` or \
+             `{}`, which exist for every n",
             SetsKind::Grid.name(),
             SetsKind::Best.name()
         )

@@ -212,7 +212,7 @@ impl<P: Process> Reliable<P> {
         let in_flight = link.in_flight(self.limits);
         let Ok(arrived @ 1..) = usize::try_from(acknowledged.saturating_sub(link.first)) else { return };
         if arrived > in_flight {
-            return effects.unexpected(from, "an acknowledgement of what was not sent");
+            return effects.unexpected(from, "an acknowledgement of a message that was not sent");
         }
         link.unacknowledged.drain(..arrived);
         link.first = acknowledged;
@@ -225,7 +225,7 @@ impl<P: Process> Reliable<P> {
         let Some(link) = self.links.get_mut(from) else { return };
         if number >= link.expected {
             if number - link.expected >= self.limits.in_flight as u64 {
-                return effects.unexpected(from, "a message beyond what may be on its way");
+                return effects.unexpected(from, "a message beyond the window of messages in transit");
             }
             if number > link.expected {
                 // One before it is missing, and will come again. The acknowledgement of that one is this one's, too.

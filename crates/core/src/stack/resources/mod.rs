@@ -419,7 +419,7 @@ impl<M: Mutex> Process for Resources<M> {
             Event::Notice(notice) => self.on_notice(notice, effects),
             Event::Receive { from, message: Message { resource, message } } => {
                 if self.resources.len() >= self.most && !self.resources.contains_key(&resource) {
-                    return effects.unexpected(from, "one resource more than there may be");
+                    return effects.unexpected(from, "a resource beyond the limit");
                 }
                 self.make_if_new(&resource, effects);
                 if let Some(message) = message {
