@@ -38,5 +38,5 @@ fn an_unknown_claim_is_refused_with_others() {
     let output = claims(&["H9"]);
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("there is no claim `H9`: near it are H1, H2, H3.small"), "{told}");
+    assert!(told.contains("unknown claim `H9`; similar ids: H1, H2, H3.small"), "{told}");
 }

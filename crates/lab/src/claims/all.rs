@@ -22,16 +22,21 @@ pub(super) const CLAIMS: &[Claim] = &[
             for algorithm in ["central", "token-ring", "lamport", "ricart-agrawala", "maekawa"] {
                 none &= court.breaks(algorithm, &lossy, Goal::DeadlockFreedom);
             }
-            court
-                .say("on channels that number, acknowledge and repeat what is said, all that recover from crashes do:");
+            court.say(
+                "over a layer that numbers, acknowledges and retransmits messages, every algorithm with crash recovery \
+                 survives losses:",
+            );
             for entry in ENTRIES.iter().filter(|entry| entry.family == Family::Mutex && entry.recovery.is_some()) {
                 let recovery = Some(Recovering { missed: 9, ..Recovering::default() });
                 let run = court.run(entry.name, &Experiment { loss: 0.1, duplicate: 0.1, recovery, ..experiment(5) });
                 let outcome = &run.report.outcome;
                 let safe = !outcome.violated(Property::MutualExclusion);
                 court.say(format!(
-                    "{}: every tenth message is lost, every tenth arrives twice: {} of 20 enter, one at a time: {safe}",
-                    entry.name, outcome.costs.entries
+                    "{}: with a loss rate of 0.1 and a duplicate rate of 0.1, {} of 20 requests are granted; mutual \
+                     exclusion {}",
+                    entry.name,
+                    outcome.costs.entries,
+                    if safe { "holds" } else { "is violated" }
                 ));
             }
             Verdict::of(none)
@@ -40,7 +45,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "F3",
         documents: "E",
-        statement: "Throughput is 1/(E + SD): one entry in the time inside and the synchronization delay.",
+        statement: "Throughput is 1/(E + SD), where E is the time inside and SD the synchronization delay.",
         judge: throughput,
     },
 ];
@@ -58,15 +63,14 @@ fn throughput(court: &mut Court) -> Verdict {
                 let (real, predicted) = (costs.throughput.unwrap_or(0.0), costs.throughput_predicted.unwrap_or(0.0));
                 all &= (real - predicted).abs() < 0.01 * predicted;
                 if inside == 1.0 {
-                    shown.push(format!("{algorithm} {} by {}", number(real), number(predicted)));
+                    shown.push(format!("{algorithm} {} and {}", number(real), number(predicted)));
                 }
             }
         }
-        let when =
-            if *workload == Workload::Contended { "everybody always wants to enter" } else { "few want to enter" };
-        court.say(format!("entries per δ and 1/(E + SD), n = 5, E = 1 δ, {when}: {}", shown.join(", ")));
+        let when = if *workload == Workload::Contended { "under contention" } else { "with rare requests" };
+        court.say(format!("measured entries per δ and 1/(E + SD), n = 5, E = 1 δ, {when}: {}", shown.join(", ")));
         all
     };
     let (contended, idle) = (agree(&Workload::Contended), agree(&Workload::Poisson(0.01)));
-    Verdict::only_if("somebody is always waiting", contended, idle)
+    Verdict::only_if("a process is always waiting", contended, idle)
 }

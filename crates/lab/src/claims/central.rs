@@ -4,7 +4,7 @@ use quorate_core::setting::Timing;
 use quorate_core::trace::What;
 
 use super::costs::{Meter, SIZES, agrees, asking};
-use super::court::{delta, experiment, explored, number, p};
+use super::court::{delta, experiment, explored, number, p, yes_or_no};
 use super::order::{keeps_order, with_pokes, without};
 use super::ricart_agrawala::goes_on;
 use super::{Claim, Court, Verdict};
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C1",
         documents: "A, C, D, E",
-        statement: "It is safe (ME1) and live (ME2).",
+        statement: "The central server is safe (ME1) and live (ME2).",
         judge: |court| {
             let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::StarvationFreedom];
             let once = court.holds(ME, &explored(4, 1), &goals);
@@ -34,14 +34,14 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C2",
         documents: "A, C, E",
-        statement: "It does not serve requests in the order in which they happened (ME3).",
+        statement: "The central server does not grant requests in happened-before order (ME3).",
         judge: |court| {
             let told = with_pokes(explored(3, 1), 1);
             let alone = keeps_order(court, ME, &[explored(3, 1), explored(3, 2)]);
             let in_order = keeps_order(court, ME, &[told]);
             court.say(format!(
-                "only an application's own message can bring two requests into an order here: without one, ME3 {}",
-                if alone { "holds" } else { "is broken, too" }
+                "only an application message can put two requests in happened-before order here: without one, ME3 {}",
+                if alone { "holds" } else { "is violated, too" }
             ));
             Verdict::of(!in_order)
         },
@@ -49,7 +49,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C3",
         documents: "A, B, E",
-        statement: "An entry takes 2 messages and an exit 1, so a use takes 3.",
+        statement: "Entering takes 2 messages and exiting takes 1, so a use takes 3.",
         judge: |court| {
             let enter = agrees(court, ME, Meter::ToEnter, "2", |_| 2.0);
             let exit = agrees(court, ME, Meter::ToExit, "1", |_| 1.0);
@@ -60,31 +60,31 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C4.E",
         documents: "E",
-        statement: "Entering delays the client by a round trip, leaving not at all.",
+        statement: "The client delay is a round trip to enter and zero to exit.",
         judge: |court| delays(court, "0", |_| 0.0),
     },
     Claim {
         id: "C4.A",
         documents: "A",
-        statement: "Entering delays the client by 2 messages, leaving by 1.",
+        statement: "The client delay is 2 messages to enter and 1 message to exit.",
         judge: |court| delays(court, "1", |_| 1.0),
     },
     Claim {
         id: "C4.B",
         documents: "B",
-        statement: "Entering delays the client by 2δ, leaving by half a δ.",
+        statement: "The client delay is 2δ to enter and δ/2 to exit.",
         judge: |court| delays(court, "0.5", |_| 0.5),
     },
     Claim {
         id: "C5",
         documents: "A, B, E",
-        statement: "From an exit to the next entry it takes 2 messages, a round trip.",
+        statement: "The synchronization delay is 2 messages, a round trip.",
         judge: |court| Verdict::of(agrees(court, ME, Meter::SyncDelay, "2", |_| 2.0)),
     },
     Claim {
         id: "C6",
         documents: "D",
-        statement: "Nobody starves, for the coordinator serves first who comes first.",
+        statement: "No process starves, because the coordinator grants requests first come, first served.",
         judge: |court| {
             let endless = Exploration { times: Times::Endless, ..explored(4, 1) };
             Verdict::of(court.holds(ME, &endless, &[Goal::StarvationFreedom]))
@@ -93,13 +93,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C7",
         documents: "A",
-        statement: "The crash of the coordinator blocks everybody, and so does that of the holder.",
+        statement: "A crash of the coordinator blocks every process, and so does a crash of the holder.",
         judge: crashes_block,
     },
     Claim {
         id: "C8",
         documents: "E",
-        statement: "The crash of a client that neither holds nor waits is harmless.",
+        statement: "The crash of a client that neither holds the lock nor waits for it is harmless.",
         judge: |court| {
             let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom];
             let before = court.holds(ME, &without(explored(4, 2), &[4]), &goals);
@@ -111,8 +111,11 @@ pub(super) const CLAIMS: &[Claim] = &[
                 let run = court.run(ME, &Experiment { faults, ..asking(4, &list) });
                 after &= run.entries().len() == entries;
             }
-            court
-                .say(format!("in {} runs in which a client crashes after it has left, all others enter", court.runs()));
+            court.say(format!(
+                "{} runs in which a client crashes after its exit; all other clients enter in all of them: {}",
+                court.runs(),
+                yes_or_no(after)
+            ));
             Verdict::of(before && after)
         },
     },
@@ -132,19 +135,19 @@ pub(super) const CLAIMS: &[Claim] = &[
             if !chosen {
                 return Verdict::Refuted;
             }
-            Verdict::Conditional("it is about who takes the place of the first one, which is process 1".into())
+            Verdict::Conditional("it is about the successor of the first coordinator, which is always process 1".into())
         },
     },
     Claim {
         id: "C11",
         documents: "E",
-        statement: "An example: p3 holds, p4 and then p2 wait; p3 leaves, and p4 enters.",
+        statement: "Worked example: p3 holds the lock, then p4 and p2 wait, in this order. When p3 exits, p4 enters.",
         judge: |court| {
             let experiment = asking(4, &[(3, 0.0), (4, 0.25), (2, 0.5)]);
             let run = court.run(ME, &experiment);
             let order: Vec<_> = run.entries().into_iter().map(|(id, _)| id).collect();
-            court.say(format!("they enter in the order {order:?}"));
-            court.show_run(ME, &experiment, &run, "p4 enters when p3 has left, then p2");
+            court.say(format!("the processes enter in the order {order:?}"));
+            court.show_run(ME, &experiment, &run, "p4 enters after p3 exits, then p2");
             Verdict::of(order == [3, 4, 2])
         },
     },
@@ -174,9 +177,10 @@ fn crashes_block(court: &mut Court) -> Verdict {
     let entered: Vec<_> = run.entries().into_iter().map(|(id, _)| id).collect();
     let crashed_inside = run.moments(|what| *what == What::Leaving).is_empty() && entered == [2];
     court.say(format!(
-        "the coordinator crashes at 8 moments of a run: nobody enters more than a δ later: {blocked}; \
-         p2 crashes inside: p3 and p4 never enter: {crashed_inside}"
+        "the coordinator crashes, at 8 different times; no process enters more than 1 δ later: {}",
+        yes_or_no(blocked)
     ));
+    court.say(format!("the holder p2 crashes inside; p3 and p4 never enter: {}", yes_or_no(crashed_inside)));
     Verdict::of(dead && blocked && crashed_inside && goes_on(court, ME))
 }
 
@@ -200,7 +204,7 @@ fn bottleneck(court: &mut Court) -> Verdict {
         all &= central == 1.0 && spread < central;
         let percent = |share: f64| number((share * 1000.0).round() / 10.0);
         court.say(format!(
-            "n = {n}: the busiest process sends or gets {} % of all messages, in ricart-agrawala {} %",
+            "n = {n}: the busiest process sends or receives {} % of all messages; in ricart-agrawala {} %",
             percent(central),
             percent(spread)
         ));

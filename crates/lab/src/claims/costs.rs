@@ -30,13 +30,13 @@ pub(super) enum Meter {
 impl Meter {
     fn words(self) -> &'static str {
         match self {
-            Meter::Messages => "messages a use, alone",
-            Meter::ToEnter => "messages to enter, alone",
-            Meter::ToExit => "messages to leave, alone",
-            Meter::ToExitContended => "messages to leave at most, while all others wait",
-            Meter::ClientDelay => "δ from request to entry, alone",
-            Meter::ExitDelay => "δ from leaving to going on",
-            Meter::SyncDelay => "δ from an exit to the next entry",
+            Meter::Messages => "messages per use, uncontended",
+            Meter::ToEnter => "messages to enter, uncontended",
+            Meter::ToExit => "messages to exit, uncontended",
+            Meter::ToExitContended => "most messages of an exit, under contention",
+            Meter::ClientDelay => "client delay to enter in δ, uncontended",
+            Meter::ExitDelay => "client delay to exit in δ",
+            Meter::SyncDelay => "synchronization delay in δ",
         }
     }
 
@@ -82,11 +82,15 @@ pub(super) fn agrees(
         measured.is_some_and(|measured| (measured - published(f64::from(n))).abs() < 1e-9)
     };
     let shown: Vec<_> =
-        values.iter().map(|(n, value)| format!("{} at n = {n}", value.map_or("nothing".to_string(), number))).collect();
+        values.iter().map(|(n, value)| format!("{} for n = {n}", value.map_or("none".to_string(), number))).collect();
     let all = values.iter().all(agree);
     let said: Vec<_> = SIZES.iter().map(|&n| number(published(f64::from(n)))).collect();
     court.say(format!("{algorithm}: {}: {}", meter.words(), shown.join(", ")));
-    court.say(format!("{formula} would be {}: {}", said.join(", "), if all { "the same" } else { "not the same" }));
+    court.say(format!(
+        "claimed: {formula}, which gives {}: {}",
+        said.join(", "),
+        if all { "equal to the measurement" } else { "not equal to the measurement" }
+    ));
     all
 }
 

@@ -101,11 +101,16 @@ impl Court {
         for &goal in &broken {
             let found = findings.counterexample(goal).expect("it was just found");
             let ending = match found.repeats_from {
-                Some(from) => format!("repeats itself for ever from step {} on", from + 1),
-                None if found.steps.len() == 1 => "takes 1 step".into(),
-                None => format!("takes {} steps", found.steps.len()),
+                Some(from) => {
+                    format!("{} steps, of which steps {} to {0} repeat for ever", found.steps.len(), from + 1)
+                }
+                None if found.steps.len() == 1 => "1 step".into(),
+                None => format!("{} steps", found.steps.len()),
             };
-            self.say(format!("{algorithm}: {goal} is broken, and the shortest run {ending}: {} ({bounds})", found.why));
+            self.say(format!(
+                "{algorithm}: {goal} is violated; shortest counterexample, {ending}: {} ({bounds})",
+                found.why
+            ));
             self.show(algorithm, &exploration, found, goal);
         }
         let held: Vec<_> = goals.iter().filter(|goal| findings.holds(**goal)).map(Goal::to_string).collect();
@@ -130,7 +135,7 @@ impl Court {
         let most = findings.most_overtaken.expect("with a number of entries it is counted");
         let bounds = findings.bounds.join(", ");
         self.say(format!(
-            "{algorithm}: who waits is overtaken up to {most} times, in all {} states ({bounds})",
+            "{algorithm}: a waiting process is overtaken at most {most} times, in all {} states ({bounds})",
             findings.states
         ));
         most
@@ -212,6 +217,11 @@ impl Run {
         });
         sent.map(|(from, to): (Id, Id)| (from.number(), to.number())).collect()
     }
+}
+
+/// A finding in words.
+pub(super) fn yes_or_no(is_so: bool) -> &'static str {
+    if is_so { "yes" } else { "no" }
 }
 
 /// Several words and a verb that agrees with them.

@@ -4,7 +4,7 @@ use quorate_core::catalog::Property;
 use quorate_core::setting::Timing;
 use quorate_core::trace::{Opinion, What};
 
-use super::court::{delta, experiment, explored, number, p};
+use super::court::{delta, experiment, explored, number, p, yes_or_no};
 use super::{Claim, Court, Verdict};
 use crate::experiment::Experiment;
 use crate::explore::Exploration;
@@ -20,20 +20,21 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "H1",
         documents: "A",
-        statement: "Everybody sends a beat every T; who is silent for longer than T + D is taken for dead.",
+        statement: "Every process sends a heartbeat every T, and a process is suspected after more than T + D of \
+                    silence.",
         judge: rule,
     },
     Claim {
         id: "H2",
         documents: "A",
-        statement: "Where the delay D is known, that is right: no live process is taken for dead, and every \
-                    dead one is found.",
+        statement: "With a known delay bound D the detector is right: no live process is suspected, and every crash \
+                    is detected.",
         judge: known_delay,
     },
     Claim {
         id: "H3.small",
         documents: "A",
-        statement: "Where D is guessed too small, the living are reported dead.",
+        statement: "If the guess for D is too small, live processes are reported as crashed.",
         judge: |court| {
             let (small, _) = guess(court, 1.0);
             let (large, _) = guess(court, 50.0);
@@ -43,7 +44,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "H3.large",
         documents: "A",
-        statement: "Where D is guessed too large, the dead are reported alive for long.",
+        statement: "If the guess for D is too large, crashed processes are reported as alive for a long time.",
         judge: |court| {
             let found = [5.0, 50.0, 500.0].map(|bound| guess(court, bound).1);
             Verdict::of(found.windows(2).all(|pair| pair[1] > 5.0 * pair[0]))
@@ -52,13 +53,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "H3.suspect",
         documents: "A",
-        statement: "In an asynchronous system a crash can only be suspected.",
+        statement: "In an asynchronous system, a crash can only be suspected.",
         judge: |court| {
             let run = court.run(ME, &guessed(50.0));
             let opinions =
                 |kind| run.moments(|what| matches!(what, What::Opinion { opinion, .. } if *opinion == kind)).len();
             let (suspected, failed) = (opinions(Opinion::Suspected), opinions(Opinion::Failed));
-            court.say(format!("a crash is suspected {suspected} times, and declared {failed} times"));
+            court.say(format!("delays without a known bound: {suspected} answers are Suspected, {failed} are Failed"));
             let wrong = Exploration { timing: Some(Timing::Asynchronous), ..explored(3, 1) };
             Verdict::of(court.breaks(ME, &wrong, Goal::Accuracy) && suspected > 0 && failed == 0)
         },
@@ -66,14 +67,15 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "H4",
         documents: "C",
-        statement: "Unreliable detectors answer *unsuspected* or *suspected*, reliable ones *unsuspected* or *failed*.",
+        statement: "Unreliable failure detectors answer Unsuspected or Suspected; reliable ones answer Unsuspected \
+                    or Failed.",
         judge: |court| {
             court.cite("quorate algorithms heartbeat");
             // All answers there are; another would not compile.
             let kind = |opinion: Opinion| match opinion {
-                Opinion::Unsuspected => "either kind",
-                Opinion::Suspected => "unreliable",
-                Opinion::Failed => "reliable",
+                Opinion::Unsuspected => "an answer of both kinds of detector",
+                Opinion::Suspected => "an answer of unreliable detectors",
+                Opinion::Failed => "an answer of reliable detectors",
             };
             for opinion in [Opinion::Unsuspected, Opinion::Suspected, Opinion::Failed] {
                 court.say(format!("{opinion:?}: {}", kind(opinion)));
@@ -97,7 +99,9 @@ fn rule(court: &mut Court) -> Verdict {
     let dead = run.moments(|what| matches!(what, What::Opinion { of, opinion: Opinion::Failed } if *of == p(3)));
     let silence = dead.iter().find(|(id, _)| *id == 1).zip(last.next_back()).map(|((_, at), last)| at - last);
     court.say(format!(
-        "D = 1 δ and T = 5 δ: beats are 5 δ apart: {every}; p3 is taken for dead {} δ after its last beat was heard",
+        "D = 1 δ and T = 5 δ; heartbeats are 5 δ apart: {}; p3 crashes and p1 suspects it {} δ after receiving its \
+         last heartbeat",
+        yes_or_no(every),
         silence.map_or("never".into(), |silence| number(in_delta(silence)))
     ));
     // One tick more, so that a beat in time is in time.
@@ -119,12 +123,12 @@ fn known_delay(court: &mut Court) -> Verdict {
             let outcome = &run.report.outcome;
             right += u32::from(!outcome.violated(Property::Accuracy) && !outcome.violated(Property::Completeness));
             if let (true, 1) = (outcome.violated(Property::Accuracy), seed) {
-                court.show_run(ME, &world, &run, "clocks that run at different speeds make a beat late");
+                court.show_run(ME, &world, &run, "clocks that run at different speeds make a heartbeat late");
             }
         }
         court.say(format!(
-            "clocks off by up to {drift_ppm} parts per million, a deadline that allows for {missed} missed beats: \
-             {right} of 20 simulated runs are right"
+            "clock drift of up to {drift_ppm} ppm and a timeout that tolerates {missed} missed heartbeats: no false \
+             suspicion and no missed crash in {right} of 20 simulated runs"
         ));
         right == 20
     };
@@ -139,7 +143,7 @@ fn known_delay(court: &mut Court) -> Verdict {
     let (same_speed, drifting, allowed_for) =
         (runs(court, 0, "0"), runs(court, 100_000, "0"), runs(court, 100_000, "1"));
     Verdict::only_if(
-        "clocks run at the same speed, or the deadline allows for their drift",
+        "clocks run at the same speed, or the timeout allows for their drift",
         explored && same_speed && allowed_for && in_time,
         drifting && !late,
     )
@@ -157,7 +161,7 @@ fn guess(court: &mut Court, bound: f64) -> (u64, f64) {
     let detection = &run.report.outcome.detection;
     let found = detection.detection_time.summary(DELTA as f64).map_or(f64::INFINITY, |time| time.mean);
     court.say(format!(
-        "delays of 1 δ on average, guessed to be at most {} δ: {} false suspicions, and a crash is found after {} δ",
+        "delays of 1 δ on average, with a guessed bound of {} δ: {} false suspicions; a crash is detected after {} δ",
         number(bound),
         detection.false_suspicions,
         number(found)

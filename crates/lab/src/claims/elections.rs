@@ -5,7 +5,7 @@ use quorate_core::id::Id;
 use quorate_core::setting::Timing;
 use quorate_core::trace::What;
 
-use super::court::{delta, experiment, explored, number, p};
+use super::court::{delta, experiment, explored, number, p, yes_or_no};
 use super::order::{with_option, without};
 use super::{Claim, Court, Verdict};
 use crate::experiment::Experiment;
@@ -25,15 +25,15 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "E0",
         documents: "B",
-        statement: "Each process initiates at most one election at a time, so up to N run at once.",
+        statement: "Each process initiates at most one election at a time, so up to N elections run at once.",
         judge: one_each,
     },
     Claim {
         id: "E1",
         documents: "A, B",
-        statement: "A good election is safe (nobody chooses another than the live process with the largest id) and \
-                    live (every process takes part, and has chosen in the end or has crashed); the algorithms are \
-                    good.",
+        statement: "A correct election is safe (no process chooses a leader other than the live process with the \
+                    largest id) and live (every process takes part and ends with a choice or crashes). The three \
+                    algorithms are correct.",
         judge: |court| {
             let mut good = true;
             for algorithm in [CHANG, RING, BULLY] {
@@ -45,7 +45,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "K1",
         documents: "A, B",
-        statement: "Chang and Roberts' algorithm is safe and live.",
+        statement: "Chang–Roberts is safe and live.",
         judge: |court| {
             let mut good = court.holds(CHANG, &explored(4, 1), &GOOD);
             for ring in ["ascending", "descending"] {
@@ -57,29 +57,37 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "K2.worst",
         documents: "A, B",
-        statement: "It takes 3N−1 messages at worst.",
+        statement: "Chang–Roberts takes 3N−1 messages in the worst case.",
         judge: |court| {
             let (mut one, mut any) = (true, true);
             for n in [3, 4, 8, 16] {
                 let most = Id::all(n).map(|id| messages(court, CHANG, n, &[id.number()], &[])).max();
                 let down = [("ring", "descending")];
                 let all = messages(court, CHANG, n, &Id::all(n).map(Id::number).collect::<Vec<_>>(), &down);
-                court.say(format!("n = {n}: one starter {}, all start {all}; 3N−1 = {}", most.unwrap_or(0), 3 * n - 1));
+                court.say(format!(
+                    "n = {n}: at most {} messages if one process starts, {all} if all start; 3N−1 = {}",
+                    most.unwrap_or(0),
+                    3 * n - 1
+                ));
                 one &= most == Some(u64::from(3 * n - 1));
                 any &= one && all < u64::from(3 * n);
             }
-            Verdict::only_if("one process starts: if all do, N(N+1)/2 + N are possible", one, any)
+            Verdict::only_if(
+                "a single process starts the election; if all start, up to N(N+1)/2 + N messages are possible",
+                one,
+                any,
+            )
         },
     },
     Claim {
         id: "K2.best",
         documents: "B",
-        statement: "It takes 2N messages at best.",
+        statement: "Chang–Roberts takes 2N messages in the best case.",
         judge: |court| {
             let mut all = true;
             for n in [3, 4, 8, 16] {
                 let least = Id::all(n).map(|id| messages(court, CHANG, n, &[id.number()], &[])).min();
-                court.say(format!("n = {n}: {} messages if the right one starts", least.unwrap_or(0)));
+                court.say(format!("n = {n}: {} messages with the best choice of starter", least.unwrap_or(0)));
                 all &= least == Some(u64::from(2 * n));
             }
             Verdict::of(all)
@@ -88,13 +96,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "K3",
         documents: "B",
-        statement: "The participant flag extinguishes elections that run at the same time.",
+        statement: "The participant flag extinguishes concurrent elections.",
         judge: extinguished,
     },
     Claim {
         id: "K4",
         documents: "A",
-        statement: "Crashes can be overcome if they are detected reliably.",
+        statement: "Chang–Roberts can overcome crashes that are detected reliably.",
         judge: |court| {
             let crash = |detector| {
                 let bounds = Bounds { crashes: 1, ..Bounds::default() };
@@ -102,56 +110,66 @@ pub(super) const CLAIMS: &[Claim] = &[
             };
             let told = court.holds(CHANG, &crash(true), &GOOD);
             let untold = court.breaks(CHANG, &crash(false), Goal::Decided);
-            court.say(format!("without being told of crashes, it is stopped by one: {untold}"));
+            court.say(format!("without a failure detector, a crash stops the election: {}", yes_or_no(untold)));
             Verdict::of(told)
         },
     },
     Claim {
         id: "B1",
         documents: "A, B",
-        statement: "The bully is safe and live if ids are unique, crashes are detected reliably and delays are \
-                    bounded.",
+        statement: "The bully algorithm is safe and live if ids are unique, crashes are detected reliably and the \
+                    system is synchronous.",
         judge: bully_is_good,
     },
     Claim {
         id: "B2.best",
         documents: "A",
-        statement: "It takes N−2 messages at best.",
+        statement: "The bully algorithm takes N−2 messages in the best case.",
         judge: |court| {
             let mut all = true;
             for n in [3, 5, 9, 25] {
                 let told = Experiment { detector: Some(true), ..dead_above(n, n - 1) };
                 let least = court.run(BULLY, &told).report.outcome.costs.messages;
-                court.say(format!("n = {n}: p{} is told that p{n} has crashed: {least} messages", n - 1));
+                court.say(format!("n = {n}: p{} is notified that p{n} crashed: {least} messages", n - 1));
                 all &= least == u64::from(n - 2);
             }
             Verdict::of(all)
         },
     },
-    Claim { id: "B2.worst", documents: "A", statement: "It takes O(N²) messages at worst.", judge: worst },
-    Claim { id: "B3", documents: "A", statement: "It takes 2 rounds, where multicast is one message.", judge: rounds },
+    Claim {
+        id: "B2.worst",
+        documents: "A",
+        statement: "The bully algorithm takes O(N²) messages in the worst case.",
+        judge: worst,
+    },
+    Claim {
+        id: "B3",
+        documents: "A",
+        statement: "The bully algorithm takes 2 rounds, with hardware multicast.",
+        judge: rounds,
+    },
     Claim {
         id: "B4.tight",
         documents: "A",
-        statement: "It is unsafe if its deadline is too tight.",
+        statement: "The bully algorithm is unsafe if its timeout is too short.",
         judge: |court| {
             let tight = |bound| Experiment { bound: Some(delta(bound)), starters: vec![(p(1), 0)], ..experiment(3) };
             let (right, wrong) = (court.run(BULLY, &tight(1.0)), court.run(BULLY, &tight(0.4)));
             let two = |run: &super::court::Run| run.report.outcome.violated(Property::SingleLeader);
             court.say(format!(
-                "messages take 1 δ: two leaders if they are thought to take 1 δ: {}, if they are thought to \
-                 take 0.4 δ: {}",
-                two(&right),
-                two(&wrong)
+                "messages take 1 δ; two leaders if the assumed bound is 1 δ: {}; if it is 0.4 δ: {}",
+                yes_or_no(two(&right)),
+                yes_or_no(two(&wrong))
             ));
-            court.show_run(BULLY, &tight(0.4), &wrong, "p1 has won before the answers come");
+            court.show_run(BULLY, &tight(0.4), &wrong, "p1 becomes leader before the answers arrive");
             Verdict::of(two(&wrong) && !two(&right))
         },
     },
     Claim {
         id: "B4.replaced",
         documents: "A, B",
-        statement: "It is unsafe if an id reappears: a crashed process is replaced by one with the highest id.",
+        statement: "The bully algorithm is unsafe if an id reappears: a crashed process is replaced by one with the \
+                    highest id.",
         judge: |court| {
             let back =
                 Exploration { bounds: Bounds { restarts: 1, ..Bounds::default() }, ..without(explored(3, 1), &[3]) };
@@ -162,7 +180,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "B4.async",
         documents: "A",
-        statement: "It is unsafe if delays have no bound.",
+        statement: "The bully algorithm is unsafe if the system is not synchronous.",
         judge: |court| {
             let unbounded = Exploration { timing: Some(Timing::Asynchronous), ..explored(3, 1) };
             let bounded = court.holds(BULLY, &explored(3, 1), &[Goal::SingleLeader]);
@@ -172,7 +190,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "B4b",
         documents: "A",
-        statement: "It needs channels that keep the order of messages.",
+        statement: "The bully algorithm needs FIFO channels.",
         judge: |court| {
             let any = |exploration: Exploration| Exploration { order: Some(Order::Any), ..exploration };
             let mut without_order = court.holds(BULLY, &any(explored(3, 1)), &GOOD);
@@ -185,8 +203,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "B4c",
         documents: "B",
-        statement: "A process answers an election message only if it has not initiated an election itself, and that is \
-                    safe.",
+        statement: "A process answers an election message only if it has not initiated an election itself, and this \
+                    is safe.",
         judge: |court| {
             let idle = |exploration| with_option(exploration, "answers", "idle");
             let alive = court.holds(BULLY, &idle(explored(3, 1)), &[Goal::SingleLeader]);
@@ -197,25 +215,27 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "B5",
         documents: "D",
-        statement: "An example: of 0 to 7, process 7 has crashed and 4 notices: 5 and 6 answer, and 6 wins.",
+        statement: "Worked example: of the processes 0 to 7, 7 has crashed and 4 notices it. 5 and 6 answer, and 6 \
+                    wins.",
         judge: |court| {
             let example = dead_above(8, 5);
             let run = court.run(BULLY, &example);
             let answers: Vec<_> = run.sent("answer").into_iter().filter(|(_, to)| *to == 5).collect();
             let leader = run.report.outcome.election.leader().map(Id::number);
             court.say(format!(
-                "numbered from 1: answers to p5 come from {answers:?}, and p{} wins",
+                "numbered from 1, p8 has crashed and p5 starts; p5 receives answers from {:?}, and p{} wins",
+                answers.iter().map(|(from, _)| from).collect::<Vec<_>>(),
                 leader.unwrap_or(0)
             ));
-            court.show_run(BULLY, &example, &run, "p5 asks, p6 and p7 answer, p7 wins");
+            court.show_run(BULLY, &example, &run, "p5 starts an election, p6 and p7 answer, p7 wins");
             Verdict::of(answers == [(6, 5), (7, 5)] && leader == Some(7))
         },
     },
     Claim {
         id: "G1",
         documents: "D",
-        statement: "In the ring election the message collects the ids of the living and skips the dead, the largest id \
-                    wins, and everybody is told.",
+        statement: "Ring election: the message collects the ids of the live processes and skips crashed ones, the \
+                    largest id wins, and every process is notified of the winner.",
         judge: |court| {
             let crash = Exploration { bounds: Bounds { crashes: 1, ..Bounds::default() }, ..explored(3, 1) };
             let good = court.holds(RING, &crash, &GOOD);
@@ -226,10 +246,11 @@ pub(super) const CLAIMS: &[Claim] = &[
             let as_said = run.report.outcome.costs.messages == 8 && told.len() == 4;
             let skipped = run.sent("election").iter().all(|(_, to)| *to != 2 && *to != 6);
             court.say(format!(
-                "p2 and p6 of 6 are dead: {} election and {} coordinator messages, none to the dead: {skipped}; \
-                 {} follow p5",
+                "p2 and p6 of 6 have crashed: {} election and {} coordinator messages; none to a crashed process: {}; \
+                 {} processes have p5 as their leader",
                 run.sent("election").len(),
                 run.sent("coordinator").len(),
+                yes_or_no(skipped),
                 told.len()
             ));
             Verdict::of(good && as_said && skipped)
@@ -238,7 +259,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "G2",
         documents: "D",
-        statement: "An example: 3 and 6 notice at once that 7 has crashed: both elections end with 6.",
+        statement: "Worked example: 3 and 6 notice at the same time that 7 has crashed. Both elections end with 6 as \
+                    the leader.",
         judge: |court| {
             let example = Experiment { starters: vec![(p(4), 0), (p(7), 0)], ..dead_above(8, 4) };
             let run = court.run(RING, &example);
@@ -249,11 +271,12 @@ pub(super) const CLAIMS: &[Claim] = &[
             let named: Vec<_> = named.collect();
             let both = run.sent("coordinator").len() == 14;
             court.say(format!(
-                "numbered from 1: p8 is dead, p4 and p7 call; both lists go all the way round: {both}; \
-                               everybody only ever names p7: {}",
-                named.iter().all(|&leader| leader == 7)
+                "numbered from 1, p8 has crashed, and p4 and p7 start elections; both complete their round: {}; p7 is \
+                 the only leader that any process ever has: {}",
+                yes_or_no(both),
+                yes_or_no(named.iter().all(|&leader| leader == 7))
             ));
-            court.show_run(RING, &example, &run, "both elections end with p7");
+            court.show_run(RING, &example, &run, "both elections end with p7 as the leader");
             Verdict::of(both && !named.is_empty() && named.iter().all(|&leader| leader == 7))
         },
     },
@@ -286,7 +309,8 @@ fn one_each(court: &mut Court) -> Verdict {
         all &=
             run.report.outcome.election.leader() == Some(p(n)) && run.moments(|what| *what == What::Called).len() == 5;
         court.say(format!(
-            "{algorithm}, n = {n}: p2 calls once: {one} messages, twice at once: {two}; all {n} call: p{n} leads"
+            "{algorithm}, n = {n}: {one} messages if p2 starts an election once, {two} if it starts one twice at the \
+             same time; if all {n} start one, p{n} becomes leader"
         ));
     }
     Verdict::of(once && all)
@@ -304,8 +328,10 @@ fn extinguished(court: &mut Court) -> Verdict {
         }
     }
     court.say(format!(
-        "n = {n}, all sets of starters on both rings, {} runs: one announcement goes round: {one_round}",
-        court.runs()
+        "n = {n}, every set of starters, both directions of the ring, {} runs; exactly one announcement goes round in \
+         each: {}",
+        court.runs(),
+        yes_or_no(one_round)
     ));
     Verdict::of(one_round && court.holds(CHANG, &explored(4, 1), &GOOD))
 }
@@ -333,10 +359,11 @@ fn bully_is_good(court: &mut Court) -> Verdict {
     }
     let runs = court.runs() - before;
     court.say(format!(
-        "n = {n}, all call, and anybody crashes at any half δ up to 10: {decided} of {runs} runs are decided"
+        "n = {n}, all processes start an election, and one of them crashes, at a time from 0 to 9.5 δ: {decided} of \
+         {runs} runs end with a single leader"
     ));
     let unheard = !court.breaks(BULLY, &crash(2), Goal::Decided);
-    Verdict::only_if("somebody calls who survives the election", safe && live && decided == runs, unheard)
+    Verdict::only_if("a process that does not crash starts an election", safe && live && decided == runs, unheard)
 }
 
 /// The most messages, in N², where all delays are equal and where they are not.
@@ -360,14 +387,15 @@ fn worst(court: &mut Court) -> Verdict {
         }
         let shown: Vec<_> = ratios.iter().map(|&ratio| number((ratio * 100.0).round() / 100.0)).collect();
         let kind = if seeds == 1 { "all delays equal" } else { "delays between 0.1 δ and 1 δ" };
-        court.say(format!("n = 4, 6, 8, 12, {kind}: at most {} times N² messages", shown.join(", ")));
+        court.say(format!("n = 4, 6, 8, 12, {kind}: at most {} messages, in units of N²", shown.join(", ")));
         // If it is of that order, twice the processes do not make the ratio grow for ever.
         ratios[3] / ratios[2] < 1.2
     };
     let equal = ratios(Delay::Constant(DELTA), 1);
     let unequal = ratios(Delay::Uniform(DELTA / 10, DELTA), 4);
     Verdict::only_if(
-        "all messages take equally long: else who has heard of the leader is made to call again by slower questions",
+        "all message delays are equal; otherwise late election messages make processes that know the leader start \
+         again",
         equal,
         unequal,
     )
@@ -385,8 +413,8 @@ fn rounds(court: &mut Court) -> Verdict {
         let known = time(court, &Experiment { detector: Some(true), ..dead_above(n, n - 1) });
         let dead = time(court, &dead_above(n, 1));
         court.say(format!(
-            "n = {n}: {} δ if the largest lives, {} δ if the next knows that it does not, {} δ if that shows by \
-             silence",
+            "n = {n}: the election takes {} δ if the process with the largest id is live, {} δ if the next one is \
+             notified of its crash, {} δ if the crash shows only as a timeout",
             number(living),
             number(known),
             number(dead)
@@ -394,5 +422,5 @@ fn rounds(court: &mut Court) -> Verdict {
         alive &= living <= 2.0 && known <= 2.0;
         silent &= dead <= 2.0;
     }
-    Verdict::only_if("nobody has to wait for an answer of the dead in vain", alive, silent)
+    Verdict::only_if("no process has to wait for the answer of a crashed process until a timeout", alive, silent)
 }

@@ -20,13 +20,16 @@ const VERDICTS: [(&str, &str); 5] = [
 
 /// The page of these rulings, which needs no other file.
 pub fn html(rulings: &[Ruling]) -> String {
-    let mut page = Page::new("What the literature claims, judged");
+    let mut page = Page::new("Claims of the literature, checked");
     let documents: Vec<_> = DOCUMENTS.iter().map(|(letter, title)| format!("{letter}: {title}")).collect();
     page.push(&format!(
-        "<p>Lectures about distributed mutual exclusion and election say the following, in our words. Each sentence \
-         was judged by running the algorithm: by exploring every run where it is about all runs, by simulation where \
-         it is about costs, by arithmetic where it is about numbers. A claim about all n is judged for the n that \
-         were run. No verdict is written by hand.</p>\n<p><strong>{}</strong></p>\n<p class=\"dim\">{}</p>\n",
+        "<p>This page checks what five lectures and one paper state about distributed mutual exclusion, leader \
+         election and failure detection. Each statement is restated in our words and judged by a program that runs \
+         the algorithm: it explores every run of a small group, simulates runs to measure costs, or computes numbers. \
+         A claim about all n is judged only for the n in its evidence. No verdict is written by hand.</p>\n<p>A claim \
+         that <em>holds only if …</em> is true under the condition and false without it. A <em>definition</em> \
+         defines a term; the verdict names the code that implements it.</p>\n<p><strong>{}</strong></p>\n<p \
+         class=\"dim\">{}</p>\n",
         escape(&summary(rulings)),
         escape(&documents.join("; "))
     ));
@@ -47,7 +50,7 @@ fn of_section<'r>(rulings: &'r [Ruling], letters: &str) -> Vec<&'r Ruling> {
 
 /// The boxes by which verdicts are chosen: those that occur.
 fn filter(rulings: &[Ruling]) -> String {
-    let mut text = "<fieldset id=\"filter\"><legend>Show what</legend>\n".to_string();
+    let mut text = "<fieldset id=\"filter\"><legend>Show verdicts</legend>\n".to_string();
     for (name, words) in VERDICTS {
         let count = rulings.iter().filter(|ruling| ruling.verdict.name() == name).count();
         if count > 0 {
@@ -95,7 +98,7 @@ fn tell(page: &mut Page, ruling: &Ruling) {
     }
     if !commands.is_empty() {
         let commands = escape_lines(&commands.join("\n"));
-        page.push(&format!("<details><summary>See for yourself</summary><pre>{commands}</pre></details>\n"));
+        page.push(&format!("<details><summary>Commands that reproduce it</summary><pre>{commands}</pre></details>\n"));
     }
     if let Some(exhibit) = shown(ruling) {
         page.drawing(
@@ -104,7 +107,7 @@ fn tell(page: &mut Page, ruling: &Ruling) {
         );
         if exhibit.records.len() <= LONGEST_CONVERSATION {
             let words = escape_lines(&conversation(&exhibit.records));
-            page.push(&format!("<details><summary>The same in words</summary><pre>{words}</pre></details>\n"));
+            page.push(&format!("<details><summary>The run as text</summary><pre>{words}</pre></details>\n"));
         }
     }
     page.push("</article>\n");

@@ -16,7 +16,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "L1.safe",
         documents: "E",
-        statement: "It is safe (ME1) and live (ME2).",
+        statement: "Lamport's algorithm is safe (ME1) and live (ME2).",
         judge: |court| {
             let three = court.holds(ME, &explored(3, 1), &SAFE_AND_LIVE);
             Verdict::of(court.holds(ME, &explored(2, 3), &SAFE_AND_LIVE) && three)
@@ -25,13 +25,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "L1.order",
         documents: "E",
-        statement: "It serves requests in the order in which they happened (ME3).",
+        statement: "Lamport's algorithm grants requests in happened-before order (ME3).",
         judge: in_order,
     },
     Claim {
         id: "L2",
         documents: "E",
-        statement: "It needs channels that keep the order of messages.",
+        statement: "Lamport's algorithm needs FIFO channels.",
         judge: |court| {
             let any = Exploration { order: Some(Order::Any), ..explored(3, 1) };
             let safe_without = !court.breaks(ME, &any, Goal::MutualExclusion);
@@ -49,21 +49,23 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "L4",
         documents: "E",
-        statement: "An entry waits for a round trip.",
+        statement: "The client delay is a round trip.",
         judge: |court| Verdict::of(agrees(court, ME, Meter::ClientDelay, "2", |_| 2.0)),
     },
     Claim {
         id: "L5",
         documents: "E",
-        statement: "From an exit to the next entry it takes 1 message.",
+        statement: "The synchronization delay is 1 message.",
         judge: |court| Verdict::of(agrees(court, ME, Meter::SyncDelay, "1", |_| 1.0)),
     },
     Claim {
         id: "L6",
         documents: "E",
-        statement: "Entries happen in the order of the requests' timestamps.",
+        statement: "Processes enter in the order of their requests' timestamps.",
         judge: |court| {
-            court.say("the fence of an entry is the timestamp of its request, so growing fences are timestamp order");
+            court.say(
+                "the fence of an entry is the timestamp of its request, so increasing fences mean timestamp order",
+            );
             let three = court.holds(ME, &explored(3, 1), &[Goal::Fencing]);
             Verdict::of(court.holds(ME, &explored(2, 3), &[Goal::Fencing]) && three)
         },
@@ -71,7 +73,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "L7",
         documents: "E",
-        statement: "An example: requests (1, p1) and (1, p2) at once: p1 enters, then p2.",
+        statement: "Worked example: p1 and p2 request entry at the same time, with timestamps (1, p1) and (1, p2). \
+                    p1 enters first, then p2.",
         judge: |court| {
             let experiment = asking(3, &[(2, 0.0), (1, 0.0)]);
             let run = court.run(ME, &experiment);
@@ -79,7 +82,12 @@ pub(super) const CLAIMS: &[Claim] = &[
             let words: Vec<_> =
                 entries.iter().map(|(id, at)| format!("p{id} at {} δ", number(in_delta(*at)))).collect();
             court.say(format!("entries: {}", words.join(", ")));
-            court.show_run(ME, &experiment, &run, "of two requests with the same number, that of p1 is the smaller");
+            court.show_run(
+                ME,
+                &experiment,
+                &run,
+                "both requests have the same number; p1's request is smaller by process id",
+            );
             Verdict::of(entries.iter().map(|(id, _)| *id).eq([1, 2]))
         },
     },
@@ -90,5 +98,5 @@ fn in_order(court: &mut Court) -> Verdict {
     let with = keeps_order(court, ME, &stamped);
     let unstamped = Exploration { unstamped_pokes: true, ..with_pokes(explored(3, 1), 1) };
     let without = !court.breaks(ME, &unstamped, Goal::RequestOrder);
-    Verdict::only_if("messages of the applications carry the clock, too", with, without)
+    Verdict::only_if("application messages carry the clock, too", with, without)
 }

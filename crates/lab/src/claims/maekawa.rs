@@ -4,7 +4,7 @@ use quorate_core::id::Id;
 use quorate_core::mutex::voting_set::{SetsKind, VotingSets};
 
 use super::costs::{Meter, asking};
-use super::court::{experiment, explored, number, p};
+use super::court::{experiment, explored, number, p, yes_or_no};
 use super::order::{keeps_order, with_option, with_pokes};
 use super::ricart_agrawala::goes_on;
 use super::{Claim, Court, Verdict};
@@ -20,7 +20,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M1",
         documents: "A, B, C, E",
-        statement: "It is safe (ME1).",
+        statement: "Maekawa's algorithm is safe (ME1).",
         judge: |court| {
             let four = court.holds(ME, &explored(4, 1), &[Goal::MutualExclusion]);
             let twice = court.holds(ME, &explored(3, 2), &[Goal::MutualExclusion]);
@@ -30,7 +30,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M2",
         documents: "A, B, E",
-        statement: "With the voting sets {p1, p2}, {p2, p3} and {p3, p1}, three requests at once can deadlock.",
+        statement: "With the voting sets {p1, p2}, {p2, p3} and {p3, p1}, three simultaneous requests can deadlock.",
         judge: |court| {
             let sets = VotingSets::new(SetsKind::Grid, 3).expect("a grid exists for every n");
             let numbers = |id| sets.of(p(id)).into_iter().map(Id::number).collect::<Vec<_>>();
@@ -42,14 +42,15 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M3",
         documents: "A, B, E",
-        statement: "Handling requests in the order of timestamps removes the deadlock.",
+        statement: "Handling requests in timestamp order removes the deadlock.",
         judge: |court| {
             let cured = court.holds(CURED, &explored(3, 1), &[Goal::DeadlockFreedom, Goal::StarvationFreedom]);
             let twice = court.holds(CURED, &explored(3, 2), &[Goal::DeadlockFreedom]);
             let queued = with_option(explored(3, 1), "votes", "kept");
             let only_queued = !court.breaks(CURED, &queued, Goal::DeadlockFreedom);
             Verdict::only_if(
-                "a vote that was given to a later request can also be asked back; to queue by timestamp is not enough",
+                "a voter can also recall a vote it gave to a later request; ordering the queue by timestamp is not \
+                 enough",
                 cured && twice,
                 only_queued,
             )
@@ -58,12 +59,14 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M3b",
         documents: "B",
-        statement: "It is unfair: one process may ask and enter again and again before another is answered.",
+        statement: "The algorithm is unfair: one process can request and enter again and again before another is \
+                    granted entry.",
         judge: |court| {
             let overtaken = [1, 2, 3].map(|entries| court.most_overtaken(ME, &explored(3, entries)));
             let ring = [1, 2, 3].map(|entries| court.most_overtaken("token-ring", &explored(3, entries)));
             court.say(format!(
-                "with 1, 2 and 3 entries each it grows from {overtaken:?}, where a fair algorithm stays at {ring:?}"
+                "with 1, 2 and 3 entries each, the maximum grows in maekawa, {overtaken:?}, and stays the same in \
+                 token-ring, {ring:?}"
             ));
             Verdict::of(overtaken.windows(2).all(|pair| pair[0] < pair[1]) && ring[0] == ring[2])
         },
@@ -71,7 +74,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M4.A",
         documents: "A",
-        statement: "It serves requests in the order in which they happened (ME3).",
+        statement: "Maekawa's algorithm grants requests in happened-before order (ME3).",
         judge: |court| {
             let basic = !court.breaks(ME, &with_pokes(explored(3, 1), 1), Goal::RequestOrder);
             let cured = !court.breaks(CURED, &with_pokes(explored(3, 1), 1), Goal::RequestOrder);
@@ -81,8 +84,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M4.BE",
         documents: "B, E",
-        statement: "It does not serve requests in the order in which they happened (ME3), but with Lamport clocks it \
-                    does.",
+        statement: "Maekawa's algorithm does not grant requests in happened-before order (ME3), but does with \
+                    Lamport clocks.",
         judge: |court| {
             let clocks = [explored(3, 1), with_pokes(explored(3, 1), 1)];
             let with_clocks = keeps_order(court, CURED, &clocks);
@@ -93,14 +96,14 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M4.C",
         documents: "C",
-        statement: "It does not serve requests in the order in which they happened (ME3).",
+        statement: "Maekawa's algorithm does not grant requests in happened-before order (ME3).",
         judge: |court| {
             let told = court.breaks(ME, &with_pokes(explored(3, 1), 1), Goal::RequestOrder);
             let alone = keeps_order(court, ME, &[explored(3, 1)]);
             let twice = court.breaks(ME, &explored(3, 2), Goal::RequestOrder);
             court.say(format!(
-                "even without messages of the applications, with two entries each: {}",
-                if twice { "broken" } else { "not broken" }
+                "with two entries each, ME3 {} even without application messages",
+                if twice { "is violated" } else { "holds" }
             ));
             Verdict::of(told || !alone)
         },
@@ -108,53 +111,57 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M5.K",
         documents: "B, E",
-        statement: "An entry takes 2K messages and an exit K, for voting sets of size K.",
+        statement: "With voting sets of size K, entering takes 2K messages and exiting takes K.",
         judge: |court| {
             let (network, own) = messages_by_k(court);
-            Verdict::only_if("what a process says to itself counts as a message", own, network)
+            Verdict::only_if("messages that a process sends to itself are counted", own, network)
         },
     },
     Claim {
         id: "M5.root",
         documents: "A, E",
-        statement: "A use takes about 3√N messages where nothing is multicast by hardware.",
+        statement: "A use takes about 3√N messages without hardware multicast.",
         judge: |court| about_three_roots(court),
     },
     Claim {
         id: "M5.C",
         documents: "C",
-        statement: "Entering and leaving cost less than in Ricart and Agrawala's algorithm.",
+        statement: "Entering and exiting take fewer messages than in Ricart–Agrawala.",
         judge: cheaper,
     },
     Claim {
         id: "M6.client",
         documents: "A, B, E",
-        statement: "An entry waits for a round trip.",
+        statement: "The client delay is a round trip.",
         judge: |court| Verdict::of(super::costs::agrees(court, ME, Meter::ClientDelay, "2", |_| 2.0)),
     },
     Claim {
         id: "M6.sync",
         documents: "A, B, E",
-        statement: "From an exit to the next entry it takes 2 messages.",
+        statement: "The synchronization delay is 2 messages.",
         judge: handovers,
     },
     Claim {
         id: "M12.A",
         documents: "A",
-        statement: "A crash blocks those who need the vote of the crashed process.",
+        statement: "A crash blocks the processes that need the vote of the crashed process.",
         judge: |court| {
             let blocked = (1..=4).all(|needs| {
                 let run = after_crash(court, &[(needs, 0.0)]);
                 needs == 4 || !in_set(needs, 4) || run.is_empty()
             });
-            court.say(format!("n = 4, p4 dead: who has p4 in its voting set and asks alone never enters: {blocked}"));
+            court.say(format!(
+                "n = 4, p4 crashed; a process with p4 in its voting set never enters, even if it is the only one to \
+                 request entry: {}",
+                yes_or_no(blocked)
+            ));
             Verdict::of(blocked && goes_on(court, "maekawa-deadlock-free"))
         },
     },
     Claim {
         id: "M12.E",
         documents: "A, E",
-        statement: "A crash affects nobody but those who need the vote of the crashed process.",
+        statement: "A crash affects only the processes that need the vote of the crashed process.",
         judge: |court| {
             let free = (1..=3).find(|&id| !in_set(id, 4)).expect("a grid of four has one who can do without");
             let alone = after_crash(court, &[(free, 0.0)]) == [free];
@@ -163,17 +170,18 @@ pub(super) const CLAIMS: &[Claim] = &[
             let run = court.run(ME, &example);
             let beside = run.entries().iter().any(|(id, _)| *id == free);
             court.say(format!(
-                "n = 4, p4 dead: p{free}, whose voting set is without p4, {}; but if p{needs}, whose set has p4, has \
-                 asked before and keeps the votes it got, p{free} {}",
+                "n = 4, p4 crashed; p{free}, whose voting set does not contain p4, {} if it is the only one to \
+                 request entry; but if p{needs}, whose set contains p4, requested before and keeps the votes it \
+                 received, p{free} {}",
                 if alone { "enters" } else { "does not enter" },
                 if beside { "enters, too" } else { "never enters" }
             ));
             if !beside {
-                let why = format!("p{needs} waits for the dead p4 and keeps the vote that p{free} needs");
+                let why = format!("p{needs} waits for the crashed p4 and keeps the vote that p{free} needs");
                 court.show_run(ME, &example, &run, &why);
             }
             Verdict::only_if(
-                "nobody who needs the dead voter asks, for it would keep its other votes for ever",
+                "no process that needs the crashed voter requests entry; such a process keeps its other votes for ever",
                 alone,
                 beside,
             )
@@ -219,7 +227,8 @@ pub(super) fn messages_by_k(court: &mut Court) -> (bool, bool) {
         network &= enter == 2.0 * k && exit == k;
         own &= enter + 2.0 == 2.0 * k && exit + 1.0 == k;
         court.say(format!(
-            "n = {n}, {kind}, K = {k}: {} messages to enter, {} to leave; with those to oneself {} and {}",
+            "n = {n}, {kind}, K = {k}: {} messages to enter and {} to exit; {} and {} with the messages that a process \
+             sends to itself",
             number(enter),
             number(exit),
             number(enter + 2.0),
@@ -237,13 +246,13 @@ pub(super) fn about_three_roots(court: &mut Court) -> Verdict {
             let (enter, exit, _) = alone(court, ME, n, kind);
             let (messages, root) = (enter + exit, 3.0 * f64::from(n).sqrt());
             all &= (messages / root - 1.0).abs() <= 0.25;
-            court.say(format!("n = {n}, {kind}: {} messages a use; 3√N = {}", number(messages), number(root)));
+            court.say(format!("n = {n}, {kind}: {} messages per use; 3√N = {}", number(messages), number(root)));
         }
         all
     };
     let (planes, grids) = (near(&[7, 13, 31, 57, 133], "plane"), near(&[9, 25, 49, 100], "grid"));
     Verdict::only_if(
-        "voting sets are as small as can be (finite projective planes): those of a grid cost twice that",
+        "voting sets have the smallest possible size (finite projective planes); grid sets cost up to twice as much",
         planes,
         grids,
     )
@@ -261,9 +270,7 @@ fn cheaper(court: &mut Court) -> Verdict {
     }
     let last = dearer.last().copied().unwrap_or(0);
     let names = dearer.iter().map(u32::to_string).collect::<Vec<_>>().join(" and ");
-    court.say(format!(
-        "of n = 2 to {most}, alone and with the best voting sets, it is not cheaper for n = {names} only"
-    ));
+    court.say(format!("n = 2 to {most}, uncontended, with the best voting sets: not cheaper for n = {names} only"));
     Verdict::only_if(
         &format!("there are more than {last} processes (up to {most} were measured)"),
         last < most / 2,
@@ -290,11 +297,11 @@ fn handovers(court: &mut Court) -> Verdict {
             }
         }
         court.say(format!(
-            "n = {n}: 2 δ for {} of {} pairs, less for {}; {exceptions} pairs share no voter but themselves",
+            "n = {n}: 2 δ for {} of {} ordered pairs, less for {}; {exceptions} pairs share no voter but themselves",
             counts[1],
             counts[0] + counts[1],
             counts[0]
         ));
     }
-    Verdict::only_if("the two share a voter that is neither of them; otherwise 1 message is enough", third, all)
+    Verdict::only_if("the two processes share a voter other than themselves; otherwise it is 1 message", third, all)
 }

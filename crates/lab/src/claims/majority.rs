@@ -18,28 +18,31 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "D1",
         documents: "D",
-        statement: "The resource has N coordinators, and m > N/2 of their votes let a process in.",
+        statement: "The resource has N coordinators, and a process that has m > N/2 of their votes may enter.",
         judge: |court| {
             court.cite("quorate violation --coordinators 16 --votes 9 --uptime 1h --reset 30s");
             let refused = (1..=16).filter(|&votes| Voting::new(16, votes, 1, 0).is_err()).count();
-            court.say(format!("of 16 coordinators, {refused} numbers of votes from 1 on are refused as too few"));
+            court.say(format!("with 16 coordinators, {refused} values of m, from 1 on, are rejected as too small"));
             Verdict::Definition("quorate_core::mutex::Majority; quorate_lab::violation::Voting::new".into())
         },
     },
     Claim {
         id: "D2",
         documents: "D",
-        statement: "A coordinator that has already voted says so to who asks.",
+        statement: "A coordinator that has already voted says so to every other requester.",
         judge: |court| {
             let run = court.run(ME, &asking(3, &[(1, 0.0), (2, 0.25), (3, 0.5)]));
-            court.say(format!("three ask at about the same time: {} are refused a vote", run.sent("refuse").len()));
+            court.say(format!(
+                "three processes request entry at about the same time: {} refusals are sent",
+                run.sent("refuse").len()
+            ));
             Verdict::Definition("quorate_core::mutex::Majority: the message `refuse`".into())
         },
     },
     Claim {
         id: "D3",
         documents: "D",
-        statement: "A coordinator that crashes is back at once and has forgotten its vote, so that it may vote again.",
+        statement: "A coordinator that crashes is reset: it restarts at once, has lost its vote, and may vote again.",
         judge: |court| {
             let crash = |restarts| {
                 let bounds = Bounds { crashes: 1, restarts, timeouts: Some(0), ..Bounds::default() };
@@ -47,7 +50,10 @@ pub(super) const CLAIMS: &[Claim] = &[
             };
             let lasting = court.holds(ME, &crash(0), &[Goal::MutualExclusion]);
             let forgetful = court.breaks(ME, &crash(1), Goal::MutualExclusion);
-            court.say("who comes back and asks everybody what it has promised, or has saved its vote, breaks nothing:");
+            court.say(
+                "mutual exclusion holds if the restarted coordinator asks all others about its vote, or has saved the \
+                 vote before sending it:",
+            );
             let told = Exploration { recovery: Some(Beside::Ring), ..crash(1) };
             let [asked, saved] = ["lost", "kept"]
                 .map(|memory| court.holds(ME, &with_option(told.clone(), "memory", memory), &[Goal::MutualExclusion]));
@@ -57,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "D4",
         documents: "D",
-        statement: "It is correct while fewer than m − N/2 of the m voters have forgotten.",
+        statement: "The algorithm is correct while fewer than m − N/2 of the m voters have been reset.",
         judge: |court| {
             court.cite("quorate violation --coordinators 16 --votes 9 --uptime 1h --reset 30s");
             let (mut cases, mut safe, mut tight) = (0, true, 0);
@@ -72,8 +78,8 @@ pub(super) const CLAIMS: &[Claim] = &[
                 }
             }
             court.say(format!(
-                "N = 1 to 64, all majorities m, {cases} cases: a second process gets in only if 2m − N have forgotten, \
-                 which is never fewer than m − N/2, and the same number in {tight} cases"
+                "N = 1 to 64, all majorities m, {cases} cases: a second process enters only if 2m − N voters have been \
+                 reset, which is never fewer than m − N/2, and is the same number in {tight} cases"
             ));
             let none = Exploration { bounds: Bounds { timeouts: Some(0), ..Bounds::default() }, ..explored(3, 1) };
             Verdict::of(court.holds(ME, &none, &[Goal::MutualExclusion]) && safe)
@@ -82,20 +88,20 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "D5",
         documents: "D",
-        statement: "With p = Δt/T, exactly k of m voters are reset with probability C(m,k) pᵏ (1−p)ᵐ⁻ᵏ, and two get in \
-                    when k ≥ m − N/2.",
+        statement: "With p = Δt/T, exactly k of m voters are reset with probability C(m,k) pᵏ (1−p)ᵐ⁻ᵏ, and mutual \
+                    exclusion is violated when k ≥ m − N/2.",
         judge: threshold,
     },
     Claim {
         id: "D6",
         documents: "D",
-        statement: "For N = 16, m = 9, T = 1 hour and Δt = 30 s the probability of a violation is below 10⁻¹⁸.",
+        statement: "For N = 16, m = 9, T = 1 hour and Δt = 30 s, the probability of a violation is below 10⁻¹⁸.",
         judge: |court| {
             court.cite("quorate violation --coordinators 16 --votes 9 --uptime 1h --reset 30s");
             let voting = voting(16, 9, 120, 1);
             let simulated = voting.simulate(TRIALS, 1, &mut |_| {});
             court.say(format!(
-                "the document's formula gives {}, the exact probability is {}, and in {} simulated trials it was {}",
+                "the lecture's formula gives {}; the exact probability is {}; {} simulated trials give {}",
                 number(voting.formula()),
                 number(voting.exact()),
                 simulated.trials,
@@ -131,7 +137,8 @@ fn threshold(court: &mut Court) -> Verdict {
         let (low, high) = simulated.interval;
         let within = |value: f64| low <= value && value <= high;
         court.say(format!(
-            "N = {coordinators}, m = {votes}, p = 0.3: simulated {} ({} to {}), by the formula {}, with 2m − N {}",
+            "N = {coordinators}, m = {votes}, p = 0.3: simulated {} (95 % confidence interval {} to {}), lecture's \
+             formula {}, formula with the threshold 2m − N {}",
             number(simulated.probability),
             number(low),
             number(high),
@@ -142,5 +149,9 @@ fn threshold(court: &mut Court) -> Verdict {
     };
     let (odd, even) = (measured(court, 5, 3), measured(court, 16, 9));
     let with = smallest_odd && odd.0 && odd.1 && even.1;
-    Verdict::only_if("N is odd and m the smallest majority: else it takes 2m − N who forget", with, always && even.0)
+    Verdict::only_if(
+        "N is odd and m is the smallest majority; otherwise the threshold is k ≥ 2m − N",
+        with,
+        always && even.0,
+    )
 }

@@ -16,19 +16,20 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "P1",
         documents: "A",
-        statement: "A process is a set of states, one of them the first, messages, and a function from a state and a \
-                    message to a state and messages to send.",
+        statement: "A process consists of a set of states, an initial state, a set of messages, and a transition \
+                    function that maps a state and a received message to a new state and the messages to send.",
         judge: |court| {
             court.cite("quorate algorithms --short");
-            court.say(format!("{} algorithms are written so, and in no other way", ENTRIES.len()));
+            court.say(format!("all {} algorithms implement this definition", ENTRIES.len()));
             Verdict::Definition("quorate_core::process::Process::step".into())
         },
     },
     Claim {
         id: "P2",
         documents: "A, C, E",
-        statement: "Nothing is shared but messages, which arrive some time, intact, once; processes fail by \
-                    stopping, and that cuts nobody else off.",
+        statement: "Processes share no variables and communicate only by messages. Channels deliver every message \
+                    eventually, unchanged and exactly once. A process fails only by crashing, and a crash does not \
+                    disconnect other processes.",
         judge: |court| {
             court.cite("quorate algorithms --short");
             let reliable = ENTRIES.iter().filter(|entry| entry.assumptions.reliable).count();
@@ -39,38 +40,43 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "P3",
         documents: "A",
-        statement: "Asynchronous: delays and processing have no bound. Synchronous: both have known ones, and \
-                    so has the drift of clocks.",
+        statement: "In an asynchronous system, message delays and processing times are unbounded. In a synchronous \
+                    system, both have known bounds, and so does clock drift.",
         judge: |court| {
             court.cite("quorate algorithms --short");
             let synchronous = ENTRIES.iter().filter(|entry| entry.assumptions.synchronous).count();
-            court.say(format!("{synchronous} of {} algorithms assume known bounds", ENTRIES.len()));
+            court.say(format!("{synchronous} of {} algorithms assume a synchronous system", ENTRIES.len()));
             Verdict::Definition("quorate_core::setting::Timing".into())
         },
     },
     Claim {
         id: "P4",
         documents: "E",
-        statement: "An application enters, which blocks it until it is let in, uses the resource, and exits.",
+        statement: "An application calls enter(), which blocks until entry is granted. It then uses the resource and \
+                    calls exit().",
         judge: |court| {
             let run = court.run("central", &asking(2, &[(2, 0.0)]));
             let steps =
                 run.moments(|what| matches!(what, What::Wanted | What::Entered { .. } | What::Leaving | What::Exited));
-            court.say(format!("one use is {} steps: it asks, enters, leaves, and has left", steps.len()));
+            court.say(format!(
+                "one use has {} steps: request entry, enter, start to exit, complete the exit",
+                steps.len()
+            ));
             Verdict::Definition("quorate_core::mutex::{Input, Output}".into())
         },
     },
     Claim {
         id: "P5",
         documents: "A, C, E",
-        statement: "Safety (ME1), liveness (ME2, which implies that there is neither deadlock nor starvation) \
-                    and order (ME3) are three demands.",
+        statement: "Mutual exclusion has three separate requirements: safety (ME1), liveness (ME2, which implies \
+                    freedom from deadlock and from starvation) and ordering (ME3).",
         judge: three_demands,
     },
     Claim {
         id: "P5b",
         documents: "C, E",
-        statement: "Processes stay inside for a finite time; without that no algorithm is live.",
+        statement: "Every process leaves the critical section after a finite time. Without this assumption no \
+                    algorithm is live.",
         judge: |court| {
             let (mut finite, mut endless) = (0, 0);
             let mutexes: Vec<_> = ENTRIES.iter().filter(|entry| entry.family == Family::Mutex).collect();
@@ -87,7 +93,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 endless += usize::from(served(court, &staying(1_000_000.0, 1000.0)));
             }
             court.say(format!(
-                "p2 enters and stays for 1 δ: p3 enters in {finite} of {} algorithms; it stays: in {endless}",
+                "if p2 stays inside for 1 δ, p3 enters in {finite} of {} algorithms; if p2 never exits, in {endless}",
                 mutexes.len()
             ));
             Verdict::of(finite == mutexes.len() && endless == 0)
@@ -96,16 +102,16 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "P6.overtaking",
         documents: "E",
-        statement: "If requests are granted in the order in which they happened, and all are related by it, \
-                    nobody enters twice while another waits.",
+        statement: "If requests are granted in happened-before order, and happened-before orders every two requests, \
+                    then no process enters twice while another one waits.",
         judge: |court| {
             court.cite("quorate claims P6");
             let (mut ordered, mut free) = (Histories::new(true), Histories::new(false));
             ordered.extend(&mut Vec::new());
             free.extend(&mut Vec::new());
             court.say(format!(
-                "all {} histories of 3 processes and up to {LONGEST} steps in which requests are granted in \
-                 order: at most {} entries of one process while another waits; of the {} in any order: {}",
+                "all {} histories of 3 processes and up to {LONGEST} steps with grants in request order: at most {} \
+                 entries by one process while another waits; all {} histories with grants in any order: up to {}",
                 ordered.count, ordered.most_by_one, free.count, free.most_by_one
             ));
             Verdict::of(ordered.most_by_one <= 1 && free.most_by_one > 1)
@@ -114,19 +120,19 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "P6.liveness",
         documents: "E",
-        statement: "Granting requests in the order in which they happened implies liveness.",
+        statement: "Granting requests in happened-before order implies liveness.",
         judge: |court| {
             let mut ordered = Histories::new(true);
             ordered.extend(&mut Vec::new());
             court.say(format!(
-                "in all {} histories with ordered grants who waits is overtaken at most {} times, so that it is \
-                 served if somebody always is",
+                "in all {} histories with grants in request order, a waiting process is overtaken at most {} times, so \
+                 it enters as long as requests continue to be granted",
                 ordered.count, ordered.most_overtaken
             ));
             let in_order = court.holds("maekawa", &explored(3, 1), &[Goal::RequestOrder]);
             let stuck = court.breaks("maekawa", &explored(3, 1), Goal::DeadlockFreedom);
             Verdict::only_if(
-                "there is no deadlock: an algorithm that serves nobody breaks no order",
+                "there is no deadlock; an algorithm that grants no request keeps the order",
                 ordered.most_overtaken < 3,
                 !(in_order && stuck),
             )
@@ -135,29 +141,31 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "P7",
         documents: "A, E",
-        statement: "What an algorithm costs: messages to enter and to leave, the client's delay, the synchronization \
-                    delay, and throughput.",
+        statement: "The cost of an algorithm is its number of messages per entry and per exit, its client delay, its \
+                    synchronization delay and its throughput.",
         judge: |court| {
             let run = court.run("central", &super::court::experiment(3));
             let costs = &run.report.outcome.costs;
             let measured = [costs.client_delay, costs.exit_delay, costs.sync_delay].iter().flatten().count();
-            court.say(format!("of one run, {measured} delays and {} messages are measured", costs.messages));
+            court.say(format!("one run yields {measured} kinds of delay and counts {} messages", costs.messages));
             Verdict::Definition("quorate_lab::cost::CostReport".into())
         },
     },
     Claim {
         id: "P8",
         documents: "A, D, E",
-        statement: "A clock that ticks before each event, travels with messages and goes to max + 1 on receipt \
-                    respects happened-before; with ids to break ties its order is total.",
+        statement: "A Lamport clock ticks before each event, every message carries its value, and on receipt it \
+                    becomes max(own, received) + 1. These clocks respect happened-before, and breaking ties by \
+                    process id makes the order total.",
         judge: |court| {
             court.cite("quorate claims P8");
             let mut structures = Structures::default();
             structures.extend(&mut Structure::default());
             let Structures { count, backwards, ties, unrelated } = structures;
             court.say(format!(
-                "all {count} runs of 3 processes and {EVENTS} events: {backwards} pairs in which what happened before \
-                 has no smaller number, {ties} with the same number and id; {unrelated} are ordered though unrelated"
+                "all {count} runs of 3 processes and {EVENTS} events: {backwards} pairs in which the earlier event \
+                 does not have the smaller number; {ties} pairs with the same number and id; {unrelated} pairs of \
+                 concurrent events that the timestamps order"
             ));
             Verdict::of(backwards == 0 && ties == 0)
         },

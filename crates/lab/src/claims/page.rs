@@ -1,4 +1,4 @@
-//! The page of all claims, to send to a teacher.
+//! The page of all claims, in Markdown.
 
 use std::fmt::Write;
 
@@ -18,29 +18,67 @@ pub struct Page {
 /// An exhibit of more records than this is not told in full.
 pub(super) const LONGEST_CONVERSATION: usize = 44;
 
+/// What the page is for, how to read it, and what its words mean.
+const OPENING: &str = "\
+# Claims of the literature, checked
+
+This page checks what five lectures and one paper state about distributed mutual exclusion, leader election and failure
+detection. Each statement is restated in our words and judged by a program, which runs the algorithm. Use the page to
+find out whether a statement is true, under which condition, and which run shows it.
+
+- A statement about all runs is judged by exploring every run of a small group (`quorate check`).
+- A statement about costs is judged by simulation (`quorate sim`).
+- A statement about numbers is judged by computing them.
+
+No verdict is written by hand. `quorate claims` judges every claim again, `quorate claims ID` shows one claim with its
+evidence, and `quorate claims --markdown docs/claims.md` writes this page.
+
+## How to read a verdict
+
+- **holds**: the claim is true for everything that was run. A claim about all n is judged only for the n in its
+  evidence.
+- **holds only if …**: the claim is true under the condition and false without it.
+- **refuted**: the claim is false. The evidence names the counterexample or the measured values.
+- **definition**: the claim defines a term. The verdict names the code that implements it.
+
+Below each table, the evidence for each claim is followed by the commands that reproduce it. If a run shows the verdict,
+it is drawn, and printed event by event if it is short.
+
+## Sources
+
+LECTURES
+[sources.md](sources.md) says what is known about the lectures, and lists the papers.
+
+## Terms
+
+- **ME1** (safety): at most one process is inside the critical section. **ME2** (liveness): every request to enter or
+  exit eventually succeeds, so there is neither deadlock nor starvation. **ME3** (ordering): if one request happened
+  before another, it is granted first.
+- A **use** is one entry and the following exit. **Uncontended** means that no other process wants to enter;
+  **under contention** means that every process wants to enter all the time.
+- The **client delay** is the time from a request to the entry, or from the start of an exit to its end. The
+  **synchronization delay** is the time from an exit to the next entry while another process waits.
+- Times are in **δ**, the delay of one message. **n** and **N** are the number of processes.
+
+SUMMARY
+";
+
+/// The lectures by their letters, as a list.
+fn lectures() -> String {
+    DOCUMENTS.iter().map(|(letter, title)| format!("- **{letter}**: {title}\n")).collect()
+}
+
 /// The page of these rulings.
 pub fn page(rulings: &[Ruling]) -> Page {
     let mut page = Page { text: String::new(), drawings: Vec::new() };
-    page.text.push_str("# What the literature claims, judged\n\n");
-    page.text.push_str(
-        "Five lectures about distributed mutual exclusion and election say the following, in our words. Each sentence\n\
-         was judged by running the algorithm: by exploring every run where it is about all runs, by simulation where\n\
-         it is about costs, by arithmetic where it is about numbers. A claim about all n is judged for the n that\n\
-         were run. No verdict is written by hand: `quorate claims` computes them all, and wrote this page with\n\
-         `--markdown docs/claims.md`.\n\n",
-    );
-    for (letter, title) in DOCUMENTS {
-        // Writing to a string cannot fail.
-        let _ = writeln!(page.text, "- {letter}: {title}");
-    }
-    let _ = writeln!(page.text, "\n{}", summary(rulings));
+    page.text.push_str(&OPENING.replace("LECTURES", &lectures()).replace("SUMMARY", &summary(rulings)));
     for (letters, title) in SECTIONS {
         let section: Vec<_> =
             rulings.iter().filter(|ruling| ruling.claim.id.starts_with(|c| letters.contains(c))).collect();
         if section.is_empty() {
             continue;
         }
-        let _ = write!(page.text, "\n## {title}\n\n| claim | says who | what | verdict |\n|---|---|---|---|\n");
+        let _ = write!(page.text, "\n## {title}\n\n| id | source | claim | verdict |\n|---|---|---|---|\n");
         for ruling in &section {
             let verdict = match &ruling.verdict {
                 Verdict::Holds => "holds".to_string(),
@@ -82,18 +120,13 @@ impl Page {
         if !disputed {
             let _ = write!(self.text, "\n<details><summary>{}: {verdict}</summary>\n", claim.id);
         } else {
-            let _ = write!(
-                self.text,
-                "\n### {}\n\n*{}* ({})\n\n**{}.**\n",
-                claim.id,
-                claim.statement,
-                claim.documents,
-                capital(verdict)
-            );
+            let statement = wrapped("", &format!("*{}* ({})", claim.statement, claim.documents));
+            let verdict = wrapped("", &format!("**{}.**", capital(verdict)));
+            let _ = write!(self.text, "\n### {}\n\n{statement}\n{verdict}", claim.id);
         }
         self.text.push('\n');
         for sentence in evidence {
-            let _ = writeln!(self.text, "- {}", sentence.replace('|', "\\|"));
+            self.text.push_str(&wrapped("- ", &sentence.replace('|', "\\|")));
         }
         if !commands.is_empty() {
             let _ = write!(self.text, "\n```\n{}\n```\n", commands.join("\n"));
@@ -127,6 +160,30 @@ pub(super) fn drawing(ruling: &Ruling, exhibit: &Exhibit) -> String {
     let title = format!("{}: {}", ruling.claim.id, exhibit.why);
     let (picture, view) = exhibit.picture(title);
     picture.svg_of(&view)
+}
+
+/// A paragraph, or an item of a list after its bullet, in lines of at most 120 characters.
+fn wrapped(bullet: &str, text: &str) -> String {
+    const WIDTH: usize = 120;
+    // At the beginning of a line these would begin an item of a list, or a heading.
+    let begins_a_block = |word: &str| {
+        word.chars().all(|letter| "+-*=#>".contains(letter))
+            || word.ends_with(['.', ')']) && word.starts_with(|letter: char| letter.is_ascii_digit())
+    };
+    let mut lines = vec![bullet.to_string()];
+    for word in text.split(' ') {
+        let line = lines.last_mut().expect("there is a first line");
+        let fresh = line.len() == bullet.len();
+        if !fresh && line.chars().count() + 1 + word.chars().count() > WIDTH && !begins_a_block(word) {
+            lines.push(format!("{:indent$}{word}", "", indent = bullet.len()));
+        } else {
+            if !fresh {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+    }
+    lines.join("\n") + "\n"
 }
 
 fn anchor(ruling: &Ruling) -> String {

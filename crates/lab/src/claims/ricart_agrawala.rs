@@ -5,7 +5,7 @@ use quorate_core::setting::Timing;
 use quorate_core::trace::{Record, What};
 
 use super::costs::{Meter, SIZES, agrees, asks};
-use super::court::{experiment, explored, p};
+use super::court::{experiment, explored, p, yes_or_no};
 use super::order::{keeps_order, with_option, with_pokes, without};
 use super::{Claim, Court, Verdict};
 use crate::application::{ClientPlan, Workload};
@@ -23,7 +23,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "R1.safe",
         documents: "A, C, D, E",
-        statement: "It is safe (ME1) and live (ME2).",
+        statement: "Ricart–Agrawala is safe (ME1) and live (ME2).",
         judge: |court| {
             let once = court.holds(ME, &explored(3, 1), &SAFE_AND_LIVE);
             Verdict::of(court.holds(ME, &explored(3, 2), &SAFE_AND_LIVE) && once)
@@ -32,13 +32,13 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "R1.order",
         documents: "A, C, E",
-        statement: "It serves requests in the order in which they happened (ME3).",
+        statement: "Ricart–Agrawala grants requests in happened-before order (ME3).",
         judge: in_order,
     },
     Claim {
         id: "R2",
         documents: "E",
-        statement: "It does not need channels that keep the order of messages.",
+        statement: "Ricart–Agrawala does not need FIFO channels.",
         judge: |court| {
             let any = |entries| Exploration { order: Some(Order::Any), ..explored(3, entries) };
             let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::RequestOrder];
@@ -49,7 +49,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "R3.ADE",
         documents: "A, D, E",
-        statement: "A use takes 2(N−1) messages where nothing is multicast by hardware.",
+        statement: "A use takes 2(N−1) messages without hardware multicast.",
         judge: |court| Verdict::of(agrees(court, ME, Meter::Messages, "2(N−1)", |n| 2.0 * (n - 1.0))),
     },
     Claim {
@@ -61,25 +61,25 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "R3.C",
         documents: "C",
-        statement: "Leaving can cost N−1 messages.",
+        statement: "Exiting can take N−1 messages.",
         judge: |court| Verdict::of(agrees(court, ME, Meter::ToExitContended, "N−1", |n| n - 1.0)),
     },
     Claim {
         id: "R4",
         documents: "A, B, E",
-        statement: "An entry waits for a round trip.",
+        statement: "The client delay is a round trip.",
         judge: |court| Verdict::of(agrees(court, ME, Meter::ClientDelay, "2", |_| 2.0)),
     },
     Claim {
         id: "R5",
         documents: "A, B, E",
-        statement: "From an exit to the next entry it takes 1 message.",
+        statement: "The synchronization delay is 1 message.",
         judge: |court| Verdict::of(agrees(court, ME, Meter::SyncDelay, "1", |_| 1.0)),
     },
     Claim {
         id: "R6",
         documents: "A, D",
-        statement: "The crash of any process blocks it, for silence looks like refusal.",
+        statement: "A crash of any process blocks the algorithm, because a missing reply looks like a deferred one.",
         judge: |court| {
             let dead: Vec<_> =
                 (1..=3).map(|id| court.breaks(ME, &without(explored(3, 1), &[id]), Goal::DeadlockFreedom)).collect();
@@ -89,26 +89,27 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "R7",
         documents: "E",
-        statement: "It survives the crash of a process that neither holds nor has asked, if that one is taken to grant \
-                    everything.",
+        statement: "The algorithm survives the crash of a process that is neither inside nor waiting, if the others \
+                    treat the crashed process as having granted every request.",
         judge: |court| recovers(court, ME, 3, 1),
     },
     Claim {
         id: "R8",
         documents: "D",
-        statement: "It survives crashes if every request is answered, by a grant or a denial, and asked again until \
-                    there is an answer or the peer is taken for dead.",
+        statement: "The algorithm survives crashes if every request is answered with a grant or a denial, and the \
+                    requester repeats it after a timeout until an answer arrives or the peer is suspected.",
         judge: silence_means_death,
     },
     Claim {
         id: "R9",
         documents: "E",
-        statement: "Its authors refined it so that an entry takes N messages in the worst and the common case.",
+        statement: "Its authors refined the algorithm so that an entry takes N messages in the worst case and in the \
+                    common case.",
         judge: |court| {
-            court.say("their token version of 1983 is the algorithm of Suzuki and Kasami");
+            court.say("judged on suzuki-kasami: the authors' token version of 1983 is the same algorithm");
             let alone = agrees(court, "suzuki-kasami", Meter::Messages, "N", |n| n);
             let most = SIZES.map(|n| costliest_entry(court, "suzuki-kasami", n));
-            court.say(format!("the costliest entry of {} runs took {most:?} messages at n = {SIZES:?}", court.runs()));
+            court.say(format!("most messages of any entry in {} runs: {most:?} for n = {SIZES:?}", court.runs()));
             let bounded = SIZES.iter().zip(most).all(|(&n, most)| most == u64::from(n));
             Verdict::of(alone && bounded)
         },
@@ -116,7 +117,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "R9b",
         documents: "Carvalho & Roucairol",
-        statement: "Carvalho and Roucairol's refinement takes 0 to 2(N−1) messages.",
+        statement: "The refinement by Carvalho and Roucairol takes 0 to 2(N−1) messages per entry.",
         judge: |court| {
             let alone = agrees(court, "roucairol-carvalho", Meter::Messages, "2(N−1)", |n| 2.0 * (n - 1.0));
             let mut within = true;
@@ -125,7 +126,8 @@ pub(super) const CLAIMS: &[Claim] = &[
                 let (once, most) = (2 * u64::from(n - 1), costliest_entry(court, "roucairol-carvalho", n));
                 within &= again == once && most <= once;
                 court.say(format!(
-                    "n = {n}: a second entry takes {} messages, the costliest of all {most}",
+                    "n = {n}: a second entry by the same process takes {} messages; the most expensive entry of all \
+                     takes {most}",
                     again - once
                 ));
             }
@@ -135,7 +137,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "R9c.prose",
         documents: "C",
-        statement: "A process answers only requests that are later than its own.",
+        statement: "A process replies only to requests that are later than its own.",
         judge: |court| {
             let later = with_option(explored(3, 1), "first", "later");
             let safe = !court.breaks(ME, &later, Goal::MutualExclusion);
@@ -145,8 +147,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "R9c.code",
         documents: "C",
-        statement: "A process that wants to enter puts off requests that are later than its own, and answers earlier \
-                    ones.",
+        statement: "A process that waits to enter defers requests later than its own and replies to earlier ones.",
         judge: |court| {
             let earlier = with_option(explored(3, 1), "first", "earlier");
             Verdict::of(court.holds(ME, &earlier, &[Goal::MutualExclusion, Goal::DeadlockFreedom]))
@@ -155,7 +156,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "R10",
         documents: "E",
-        statement: "An example: p1 asks at 41, p2 at 34, p3 does not ask: p2 enters, then p1.",
+        statement: "Worked example: p1 requests entry with timestamp 41 and p2 with timestamp 34; p3 does not \
+                    request entry. p2 enters first, then p1.",
         judge: |court| {
             let clock = |id, shown: u64| (p(id), Number::try_from(shown).unwrap_or_default());
             let clients = ClientPlan { clocks: vec![clock(1, 40), clock(2, 33)], ..asks(&[(1, 0.0), (2, 0.0)]) };
@@ -169,8 +171,12 @@ pub(super) const CLAIMS: &[Claim] = &[
                 })
             };
             let as_told = asked(1, 41) && asked(2, 34) && run.moments(|what| *what == What::Wanted).len() == 2;
-            court.say(format!("requests 41 of p1 and 34 of p2, none of p3: {as_told}; entries in the order {order:?}"));
-            court.show_run(ME, &example, &run, "p2's request has the smaller number");
+            court.say(format!(
+                "p1 requests with timestamp 41, p2 with 34, and p3 does not request: {}; the processes enter in the \
+                 order {order:?}",
+                yes_or_no(as_told)
+            ));
+            court.show_run(ME, &example, &run, "p2's request has the smaller timestamp");
             Verdict::of(as_told && order == [2, 1])
         },
     },
@@ -185,11 +191,12 @@ fn in_order(court: &mut Court) -> Verdict {
     let unstamped = Exploration { unstamped_pokes: true, ..with_pokes(explored(3, 1), 1) };
     let stampless = !court.breaks(ME, &unstamped, Goal::RequestOrder);
     court.say(format!(
-        "with bare replies, as in the paper, one entry each shows nothing ({}), two do",
-        if once_bare { "ME3 holds" } else { "ME3 is broken" }
+        "with replies that carry no clock, as in the paper, and one entry each, ME3 {}; the violation needs two \
+         entries",
+        if once_bare { "holds" } else { "is violated" }
     ));
     Verdict::only_if(
-        "replies and the messages of the applications carry the clock, not only requests",
+        "replies and application messages carry the clock, not only requests",
         with,
         twice_bare && stampless,
     )
@@ -200,7 +207,10 @@ fn silence_means_death(court: &mut Court) -> Verdict {
     let crash = Exploration { bounds: Bounds { crashes: 1, ..Bounds::default() }, ..explored(3, 1) };
     let answered = |exploration: &Exploration, how| with_option(exploration.clone(), "answer", how);
     let once = !court.breaks(ME, &answered(&crash, "once"), Goal::DeadlockFreedom);
-    court.say("who has denied may crash before it grants; so who was denied goes on asking:");
+    court.say(
+        "a process that sent a denial may crash before it sends the grant, so a denied requester has to keep asking \
+         (`answer=always`):",
+    );
     let goals = [Goal::MutualExclusion, Goal::DeadlockFreedom, Goal::StarvationFreedom, Goal::Fencing];
     let always = court.holds(ME, &answered(&crash, "always"), &goals);
     let blocked = court.breaks(ME, &crash, Goal::DeadlockFreedom);
@@ -208,7 +218,7 @@ fn silence_means_death(court: &mut Court) -> Verdict {
     let late = Exploration { timing: Some(Timing::Asynchronous), bounds, ..explored(2, 1) };
     let unbounded = !court.breaks(ME, &answered(&late, "always"), Goal::MutualExclusion);
     Verdict::only_if(
-        "who was denied goes on asking until it is granted, and messages take no longer than a known time",
+        "a denied requester keeps asking until it receives a grant, and message delays have a known bound",
         blocked && always,
         once && unbounded,
     )
@@ -224,7 +234,7 @@ pub(super) fn recovers(court: &mut Court, algorithm: &'static str, n: u32, crash
 
 /// The other side of a claim that crashes block it: told of them, it goes on.
 pub(super) fn goes_on(court: &mut Court, algorithm: &'static str) -> bool {
-    court.say("told of crashes, it goes on:");
+    court.say("the other side: if every process is notified of crashes, the algorithm recovers:");
     recovers(court, algorithm, 3, 1) == Verdict::Holds
 }
 

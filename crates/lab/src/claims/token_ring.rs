@@ -4,7 +4,7 @@ use quorate_core::setting::Timing;
 use quorate_core::trace::{Record, What};
 
 use super::costs::{Meter, agrees, asking};
-use super::court::{Run, delta, experiment, explored, number, p};
+use super::court::{Run, delta, experiment, explored, number, p, yes_or_no};
 use super::order::{keeps_order, with_option, with_pokes, without};
 use super::ricart_agrawala::{goes_on, recovers};
 use super::{Claim, Court, Verdict};
@@ -24,7 +24,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "T1",
         documents: "A, C, E",
-        statement: "It is safe (ME1) and live (ME2).",
+        statement: "The token ring is safe (ME1) and live (ME2).",
         judge: |court| {
             let endless = Exploration { times: Times::Endless, ..explored(4, 1) };
             let once = court.holds(ME, &explored(4, 1), &SAFE_AND_LIVE);
@@ -34,7 +34,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "T2",
         documents: "A, C, E",
-        statement: "It does not serve requests in the order in which they happened (ME3).",
+        statement: "The token ring does not grant requests in happened-before order (ME3).",
         judge: |court| {
             let alone = keeps_order(court, ME, &[explored(3, 1), explored(3, 2)]);
             let told = keeps_order(court, ME, &[with_pokes(explored(3, 1), 1)]);
@@ -44,7 +44,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "T3.A",
         documents: "A",
-        statement: "An entry waits for n/2 messages on average, and for n−1 at worst.",
+        statement: "The client delay to enter is n/2 messages on average and n−1 messages in the worst case.",
         judge: |court| {
             let (mean, worst) = (mean_is_half(court), worst_wait(court));
             Verdict::of(mean && worst.iter().all(|&(n, _, most)| most <= f64::from(n - 1)))
@@ -53,7 +53,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "T3.E",
         documents: "E",
-        statement: "An entry waits for 0 to N messages.",
+        statement: "The client delay to enter is between 0 and N messages.",
         judge: |court| {
             let waits = worst_wait(court);
             Verdict::of(waits.iter().all(|&(n, least, most)| least < 0.1 && most <= f64::from(n)))
@@ -62,36 +62,36 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "T3.B",
         documents: "B",
-        statement: "An entry waits for N/2 messages.",
+        statement: "The client delay to enter is N/2 messages.",
         judge: |court| {
             let (mean, waits) = (mean_is_half(court), worst_wait(court));
             let always = waits.iter().all(|&(n, least, most)| least == most && most == f64::from(n) / 2.0);
-            Verdict::only_if("it is meant as an average over requests at random times", mean, always)
+            Verdict::only_if("it means the average over requests at random times", mean, always)
         },
     },
     Claim {
         id: "T4",
         documents: "A, E",
-        statement: "An exit takes 1 message.",
+        statement: "Exiting takes 1 message.",
         judge: |court| Verdict::of(agrees(court, ME, Meter::ToExit, "1", |_| 1.0)),
     },
     Claim {
         id: "T5.A",
         documents: "A",
-        statement: "From an exit to the next entry it takes n/2 messages on average, and n−1 at worst.",
+        statement: "The synchronization delay is n/2 messages on average and n−1 messages in the worst case.",
         judge: |court| {
             let others = handovers(court, false);
             let all = handovers(court, true);
             let fits = |all: &[(u32, f64, f64, f64)]| {
                 all.iter().all(|&(n, _, mean, most)| mean == f64::from(n) / 2.0 && most == f64::from(n - 1))
             };
-            Verdict::only_if("the next to enter is another process than the one that left", fits(&others), fits(&all))
+            Verdict::only_if("the next process to enter is not the one that exited", fits(&others), fits(&all))
         },
     },
     Claim {
         id: "T5.E",
         documents: "E",
-        statement: "From an exit to the next entry it takes 1 to N messages.",
+        statement: "The synchronization delay is between 1 and N messages.",
         judge: |court| {
             let all = handovers(court, true);
             Verdict::of(all.iter().all(|&(n, least, _, most)| least == 1.0 && most == f64::from(n)))
@@ -100,14 +100,14 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "T5.B",
         documents: "B",
-        statement: "From an exit to the next entry it takes (N+1)/2 messages.",
+        statement: "The synchronization delay is (N+1)/2 messages.",
         judge: |court| {
             let (others, all) = (handovers(court, false), handovers(court, true));
             let fits = |all: &[(u32, f64, f64, f64)]| {
                 all.iter().all(|&(n, _, mean, _)| (mean - (f64::from(n) + 1.0) / 2.0).abs() < 1e-9)
             };
             Verdict::only_if(
-                "it is meant as an average, and the one that left is as likely to be next as any other",
+                "it means the average, and the process that exited is as likely to enter next as any other",
                 fits(&all),
                 fits(&others),
             )
@@ -116,19 +116,19 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "T6",
         documents: "A, C, E",
-        statement: "Messages flow even when nobody wants to enter, but not while somebody is inside; a use has no \
-                    bound on its messages.",
+        statement: "The token circulates even when no process wants to enter, and rests only while a process is \
+                    inside. The number of messages per use is unbounded.",
         judge: flows,
     },
     Claim {
         id: "T6b",
         documents: "D, E",
-        statement: "There is one token, therefore at most one is inside; whoever relies on a token has neither \
+        statement: "There is only one token, so at most one process is inside. Token-based algorithms have neither \
                     deadlock nor starvation.",
         judge: |court| {
             let ring = court.holds(ME, &explored(4, 1), &SAFE_AND_LIVE);
             let search = court.holds("suzuki-kasami", &explored(3, 1), &SAFE_AND_LIVE);
-            court.say("the same with a message that arrives twice, so that there are two tokens:");
+            court.say("counter-check with a duplicated message, which makes a second token:");
             let twice = Exploration { bounds: Bounds { duplicates: 1, ..Bounds::default() }, ..explored(3, 1) };
             let doubled = court.breaks(ME, &twice, Goal::MutualExclusion);
             Verdict::of(ring && search && doubled)
@@ -137,7 +137,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "T7",
         documents: "A, E",
-        statement: "One crash, of anybody, blocks the ring.",
+        statement: "A single crash, of any process, blocks the ring.",
         judge: |court| {
             let mut blocked = true;
             for id in 1..=3 {
@@ -152,33 +152,37 @@ pub(super) const CLAIMS: &[Claim] = &[
                     blocked &= run.report.outcome.costs.entries < 100;
                 }
             }
-            court
-                .say(format!("in {} runs, whoever crashes at whatever moment, the ring comes to a halt", court.runs()));
+            court.say(format!(
+                "n = {n}, {} simulated runs, each process crashing at each of 12 times; the ring stops in all of \
+                 them: {}",
+                court.runs(),
+                yes_or_no(blocked)
+            ));
             Verdict::of(blocked && goes_on(court, ME))
         },
     },
     Claim {
         id: "T8",
         documents: "A",
-        statement: "The ring recovers if crashes are detected reliably.",
+        statement: "The ring recovers from crashes that are detected reliably.",
         judge: |court| recovers(court, ME, 3, 1),
     },
     Claim {
         id: "T9",
         documents: "D",
-        statement: "Acknowledging the token shows a dead successor, which is then dropped from the ring.",
+        statement: "Acknowledging the token reveals a crashed successor, which is then dropped from the ring.",
         judge: skips_the_dead,
     },
     Claim {
         id: "T9b",
         documents: "D",
-        statement: "A dead holder of the token is hard to tell from a slow one.",
+        statement: "A crashed token holder is hard to distinguish from a slow one.",
         judge: dead_or_slow,
     },
     Claim {
         id: "T10",
         documents: "D",
-        statement: "A process does not enter twice with the same visit of the token.",
+        statement: "A process enters at most once per visit of the token.",
         judge: |court| {
             let mut all = true;
             for n in 2..=8 {
@@ -189,9 +193,10 @@ pub(super) const CLAIMS: &[Claim] = &[
                 }
             }
             court.say(format!(
-                "in {} runs of 2 to 8 processes the token has come anew before each further entry of the same process: \
-                 {all}",
-                court.runs()
+                "{} runs of 2 to 8 processes; a process that enters again has received the token anew, in all of \
+                 them: {}",
+                court.runs(),
+                yes_or_no(all)
             ));
             Verdict::of(all)
         },
@@ -230,7 +235,7 @@ fn mean_is_half(court: &mut Court) -> bool {
         let mean = run.report.outcome.costs.client_delay.map_or(f64::NAN, |delay| delay.mean);
         let half = f64::from(n) / 2.0;
         close &= (mean - half).abs() < 0.05 * half;
-        court.say(format!("n = {n}: the mean of 2000 waits is {} δ; n/2 is {}", number(mean), number(half)));
+        court.say(format!("n = {n}: mean client delay of 2000 entries {} δ; n/2 is {}", number(mean), number(half)));
     }
     close
 }
@@ -248,11 +253,16 @@ fn worst_wait(court: &mut Court) -> Vec<(u32, f64, f64)> {
         let (_, _, least) = wait(court, f64::from(n) - 0.001);
         let (asked, run, most) = wait(court, 0.001);
         court.say(format!(
-            "n = {n}: who asks as the token comes waits {} δ, who asks as it goes {} δ",
+            "n = {n}: a request just before the token arrives waits {} δ; a request just after it has left waits {} δ",
             number(least),
             number(most)
         ));
-        court.show_run(ME, &asked, &run, "p1 asks just after it has passed the token on, and waits for a whole round");
+        court.show_run(
+            ME,
+            &asked,
+            &run,
+            "p1 requests entry just after it has passed the token on, and waits for a whole round",
+        );
         waits.push((n, least, most));
     }
     waits
@@ -286,7 +296,11 @@ pub(super) fn handovers(court: &mut Court, same: bool) -> Vec<(u32, f64, f64, f6
         let mean = delays.iter().sum::<f64>() / delays.len() as f64;
         court.say(format!(
             "n = {n}, {}: {} to {} δ, {} on average",
-            if same { "whoever leaves and whoever is next" } else { "whoever leaves and whoever else is next" },
+            if same {
+                "any process exits and any enters next, even the same"
+            } else {
+                "any process exits and any other enters next"
+            },
             number(least),
             number(most),
             number(mean)
@@ -311,7 +325,8 @@ fn flows(court: &mut Court) -> Verdict {
     let entered = run.entries().first().map_or(0, |(_, at)| *at);
     let (idle, inside) = (sent(0, entered), sent(entered, entered + 100 * DELTA));
     court.say(format!(
-        "n = {n}: {idle} messages in {} δ before anybody enters, {inside} in 100 δ inside",
+        "n = {n}: {idle} messages in the {} δ before the first entry, {inside} messages in 100 δ while a process is \
+         inside",
         number(in_delta(entered))
     ));
     let mut per_use = Vec::new();
@@ -322,7 +337,7 @@ fn flows(court: &mut Court) -> Verdict {
         per_use.push(run.report.outcome.costs.messages_per_entry.unwrap_or(0.0));
     }
     let shown: Vec<_> = per_use.iter().map(|messages| number(messages.round())).collect();
-    court.say(format!("messages a use, when each use is ten times rarer than before: {}", shown.join(", ")));
+    court.say(format!("messages per use, with requests ten times rarer each time: {}", shown.join(", ")));
     Verdict::of(idle > 0 && inside == 0 && per_use.windows(2).all(|pair| pair[1] > 5.0 * pair[0]))
 }
 
@@ -342,7 +357,7 @@ fn skips_the_dead(court: &mut Court) -> Verdict {
     let unbounded = !court.breaks(ME, &acknowledged(late), Goal::MutualExclusion);
     let outside = goes_on_unless_inside(court);
     Verdict::only_if(
-        "the successor dies without the token, and messages take no longer than a known time",
+        "the successor crashes without the token, and message delays have a known bound",
         blocked && skipped && one_token && outside,
         kept && unbounded,
     )
@@ -373,10 +388,10 @@ fn goes_on_unless_inside(court: &mut Court) -> bool {
         }
     }
     court.say(format!(
-        "in {} runs with acknowledgements, whoever of {n} crashes at whatever moment: {goes_on} go on, {halts} come to \
-         a halt; {}",
+        "{} runs with acknowledgements, each of {n} processes crashing at each of 24 times: {goes_on} continue, \
+         {halts} stop; exactly those stop in which the process crashes inside: {}",
         goes_on + halts,
-        if as_expected { "just those in which it is inside" } else { "not just those in which it is inside" }
+        yes_or_no(as_expected)
     ));
     as_expected && goes_on > 0 && halts > 0
 }
@@ -391,8 +406,8 @@ fn dead_or_slow(court: &mut Court) -> Verdict {
         |run: &Run| -> Vec<Record> { run.records.iter().filter(|record| record.process != p(2)).cloned().collect() };
     let same = others(&dead) == others(&slow) && dead.entries().len() == 1;
     court.say(format!(
-        "p2 crashes inside, or pauses there for 1000 δ: for 50 δ the others see {}",
-        if same { "exactly the same" } else { "a difference" }
+        "p2 crashes inside, or pauses there for 1000 δ; in both cases the other processes do {} for 50 δ",
+        if same { "exactly the same" } else { "different things" }
     ));
     let detector = [Goal::Accuracy, Goal::Completeness];
     let crash = |timing| Exploration {
@@ -403,9 +418,9 @@ fn dead_or_slow(court: &mut Court) -> Verdict {
     let bounded = court.holds("heartbeat", &crash(Timing::Synchronous), &detector);
     let unbounded = court.breaks("heartbeat", &crash(Timing::Asynchronous), Goal::Accuracy);
     match (same && unbounded, bounded) {
-        (true, true) => {
-            Verdict::Conditional("messages have no known bound on their delay: with one, heartbeats tell".into())
-        }
+        (true, true) => Verdict::Conditional(
+            "message delays have no known bound; with a known bound, heartbeats distinguish the two".into(),
+        ),
         (true, false) => Verdict::Holds,
         (false, _) => Verdict::Refuted,
     }

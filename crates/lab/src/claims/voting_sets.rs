@@ -3,27 +3,28 @@
 use quorate_core::id::Id;
 use quorate_core::mutex::voting_set::{SetsKind, VotingSets, check_sets};
 
-use super::court::{number, p};
+use super::court::{number, p, yes_or_no};
 use super::{Claim, Court, Verdict};
 
 pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M0.B",
         documents: "B",
-        statement: "A process of the union of two voting sets keeps their owners apart.",
+        statement: "A voter in the union of two voting sets keeps their owners from being inside at the same time.",
         judge: |court| keeps_apart(court, |first, second, id| first.contains(id) || second.contains(id)),
     },
     Claim {
         id: "M0.E",
         documents: "E",
-        statement: "A process that two voting sets have in common keeps their owners apart.",
+        statement: "A voter in the intersection of two voting sets keeps their owners from being inside at the same \
+                    time.",
         judge: |court| keeps_apart(court, |first, second, id| first.contains(id) && second.contains(id)),
     },
     Claim {
         id: "M7",
         documents: "A, B, C, E",
-        statement: "There are voting sets such that every process is in its own, every two meet, all have the same \
-                    size K, and every process is in M = K > 1 of them.",
+        statement: "There are voting sets such that every process is in its own set, every two sets intersect, all \
+                    sets have the same size K, and every process is in M = K > 1 sets.",
         judge: |court| {
             court.cite("quorate voting-sets -n 13 --kind best");
             let missing: Vec<_> = (2..=200)
@@ -34,8 +35,8 @@ pub(super) const CLAIMS: &[Claim] = &[
                 .collect();
             let grids = (2..=200).filter(|&n| sets(SetsKind::Grid, n).check().all()).count();
             court.say(format!(
-                "n = 2 to 200: all four conditions hold with the best sets for all but {} of them; with rows and \
-                 columns of a grid only for {grids}",
+                "n = 2 to 200: the best sets satisfy all four conditions for all but {} values of n; the rows and \
+                 columns of a grid only for {grids} values of n",
                 missing.len()
             ));
             Verdict::of(missing.is_empty())
@@ -44,14 +45,18 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M7.E",
         documents: "E",
-        statement: "{2, 5, 7} and {5, 7, 9} can be quorums together; {1, 2, 3} and {5, 7, 9} cannot.",
+        statement: "{2, 5, 7} and {5, 7, 9} can both be quorums; {1, 2, 3} and {5, 7, 9} cannot.",
         judge: |court| {
             court.cite("quorate voting-sets -n 9");
             let meet = |first: [u32; 3], second: [u32; 3]| {
                 check_sets(&[first.map(Id::new).to_vec(), second.map(Id::new).to_vec()]).meet
             };
             let (first, second) = (meet([2, 5, 7], [5, 7, 9]), meet([1, 2, 3], [5, 7, 9]));
-            court.say(format!("the first two meet: {first}; the other two meet: {second}"));
+            court.say(format!(
+                "the first pair intersects: {}; the second pair: {}",
+                yes_or_no(first),
+                yes_or_no(second)
+            ));
             Verdict::of(first && !second)
         },
     },
@@ -78,7 +83,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M8.E",
         documents: "E",
-        statement: "The best sets have N = K(K−1) + 1, which gives K = √N.",
+        statement: "The best voting sets have N = K(K−1) + 1, which gives K = √N.",
         judge: |court| {
             court.cite("quorate voting-sets -n 7 --kind plane");
             let mut equal = true;
@@ -86,7 +91,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 let k = sets(SetsKind::Plane, n).check().size.0;
                 let fits = n == k * (k - 1) + 1;
                 equal &= fits && k * k == n;
-                court.say(format!("n = {n}: K = {k}, N = K(K−1) + 1: {fits}, but K² = {}", k * k));
+                court.say(format!("n = {n}: K = {k}; N = K(K−1) + 1: {}; K² = {}", yes_or_no(fits), k * k));
             }
             Verdict::of(equal)
         },
@@ -104,8 +109,13 @@ pub(super) const CLAIMS: &[Claim] = &[
             let smallest: Vec<_> = (1..=4).map(smallest_of_all).collect();
             let exhaustive = (1..=4).zip(&smallest).all(|(n, &k)| k * k >= n - 1);
             court.say(format!(
-                "so it is with the best sets for n = 1 to 400: {constructed}; of all systems of sets of equal \
-                 size that meet, the smallest K for n = 1 to 4 is {smallest:?}: {exhaustive}"
+                "the best sets that quorate constructs satisfy it for n = 1 to 400: {}",
+                yes_or_no(constructed)
+            ));
+            court.say(format!(
+                "among all systems of intersecting sets of equal size, the smallest K for n = 1 to 4 is {smallest:?}, \
+                 which satisfies it: {}",
+                yes_or_no(exhaustive)
             ));
             Verdict::of(constructed && exhaustive)
         },
@@ -113,19 +123,19 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M9",
         documents: "B, C",
-        statement: "Row and column of a √N × √N grid give K = 2√N − 1.",
+        statement: "A row and a column of a √N × √N grid form a voting set of size K = 2√N − 1.",
         judge: |court| {
             court.cite("quorate voting-sets -n 36");
             let all =
                 (2..=20u32).all(|side| sets(SetsKind::Grid, side * side).check().size == (2 * side - 1, 2 * side - 1));
-            court.say(format!("for all grids of 2 × 2 to 20 × 20: {all}"));
+            court.say(format!("all grids from 2 × 2 to 20 × 20 have this size: {}", yes_or_no(all)));
             Verdict::of(all)
         },
     },
     Claim {
         id: "M10",
         documents: "B",
-        statement: "Any two rows of the grid meet, and that is why its voting sets do.",
+        statement: "Any two rows of the grid intersect, which is why its voting sets intersect.",
         judge: |court| {
             court.cite("quorate voting-sets -n 9");
             let side = 3;
@@ -135,10 +145,11 @@ pub(super) const CLAIMS: &[Claim] = &[
             let rows = (0..side).all(|k| (0..side).all(|l| meets(&row(k), &row(l))));
             let crossing = (0..side).all(|k| (0..side).all(|l| meets(&row(k), &column(l))));
             court.say(format!(
-                "3 × 3: the rows {:?} and {:?} meet: {}; every row meets every column: {crossing}",
+                "3 × 3 grid; the rows {:?} and {:?} intersect: {}; every row intersects every column: {}",
                 row(0),
                 row(1),
-                meets(&row(0), &row(1))
+                yes_or_no(meets(&row(0), &row(1))),
+                yes_or_no(crossing)
             ));
             Verdict::of(rows)
         },
@@ -146,8 +157,8 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M11",
         documents: "A",
-        statement: "In the 6 × 6 grid the voting set of p14 is {2, 8, 13–18, 20, 26, 32} and that of p29 \
-                    {5, 11, 17, 23, 25–30, 35}.",
+        statement: "In the 6 × 6 grid, the voting set of p14 is {2, 8, 13–18, 20, 26, 32} and that of p29 is {5, 11, \
+                    17, 23, 25–30, 35}.",
         judge: |court| {
             court.cite("quorate voting-sets -n 36");
             let set = |id| sets(SetsKind::Grid, 36).of(p(id)).into_iter().map(Id::number).collect::<Vec<_>>();
@@ -184,9 +195,14 @@ fn keeps_apart(court: &mut Court, is: fn(&[Id], &[Id], &Id) -> bool) -> Verdict 
             }
         }
     }
-    court.say(format!("grids of 3 to 36 processes, all pairs: of {voters} such voters, {idle} are not asked by both"));
+    court.say(format!(
+        "grids of 3 to 36 processes, all pairs of processes: of {voters} such voters, {idle} are not in both voting \
+         sets"
+    ));
     if let Some((n, first, second, voter)) = example {
-        court.say(format!("n = {n}: {first} and {second} do not both ask {voter}, which can let both in"));
+        court.say(format!(
+            "n = {n}: {voter} is not in the voting sets of both {first} and {second}, so it does not keep them apart"
+        ));
     }
     Verdict::of(idle == 0)
 }
