@@ -138,7 +138,7 @@ fn a_search_ends_when_somebody_says_that_it_is_enough() {
     let findings = exploration.run("lamport", &mut watch).expect("it can be explored");
     assert_eq!((findings.complete, told), (false, 6));
     let verdict = findings.verdict(Goal::MutualExclusion);
-    assert!(matches!(verdict, Some(Verdict::Undecided(why)) if why == "it was ended before"), "{verdict:?}");
+    assert!(matches!(verdict, Some(Verdict::Undecided(why)) if why == "the search was interrupted"), "{verdict:?}");
 }
 
 #[test]

@@ -8,6 +8,7 @@ use super::Exploration;
 use super::counterexample::Counterexample;
 use super::goal::Goal;
 use crate::network::Order;
+use crate::report::Severity;
 use crate::stage::Rules;
 use crate::stage::wish::Times;
 
@@ -40,6 +41,8 @@ pub struct Findings {
     pub verdicts: Vec<(Goal, Verdict)>,
     /// Those of them that the algorithm promises.
     pub promised: Vec<Goal>,
+    /// Those of them whose violation counts: all that the exploration names, or else what the algorithm promises.
+    pub counted: Vec<Goal>,
     /// Under which bounds and conditions, in words.
     pub bounds: Vec<String>,
     /// What of these breaks an assumption of the algorithm, in words.
@@ -70,6 +73,30 @@ impl Findings {
     /// Whether a goal was asked and holds.
     pub fn holds(&self, goal: Goal) -> bool {
         self.verdict(goal) == Some(&Verdict::Holds)
+    }
+
+    /// The worst verdict on a goal that [counts](Findings::counted).
+    pub fn severity(&self) -> Severity {
+        let counted = self.verdicts.iter().filter(|(goal, _)| self.counted.contains(goal));
+        let severities = counted.map(|(goal, verdict)| match verdict {
+            Verdict::Holds => Severity::Fine,
+            Verdict::Undecided(_) => Severity::Undecided,
+            Verdict::Violated(_) if goal.is_safety() => Severity::Safety,
+            Verdict::Violated(_) => Severity::Liveness,
+        });
+        severities.max().unwrap_or(Severity::Fine)
+    }
+
+    /// The counterexample to show first: to the first violated goal that [counts](Findings::counted), or else to the
+    /// first violated goal.
+    pub fn first_violation(&self) -> Option<(Goal, &Counterexample)> {
+        let violated = self.verdicts.iter().filter_map(|(goal, verdict)| match verdict {
+            Verdict::Violated(found) => Some((*goal, &**found)),
+            Verdict::Holds | Verdict::Undecided(_) => None,
+        });
+        let violated: Vec<_> = violated.collect();
+        let counted = violated.iter().find(|(goal, _)| self.counted.contains(goal));
+        counted.or(violated.first()).copied()
     }
 
     /// What else is to be said of a goal that holds.

@@ -106,7 +106,7 @@ pub struct Exploration {
     pub max_states: u64,
     /// Give up when they take this many bytes.
     pub max_bytes: u64,
-    /// Whether to end at the first violation.
+    /// Whether to end at the first violation that [counts](Findings::counted).
     pub stop: bool,
 }
 
@@ -253,18 +253,25 @@ impl Exploration {
             threads: self.threads.unwrap_or_else(|| available_parallelism().map_or(1, |cores| cores.get())),
             states: self.max_states,
             bytes: self.max_bytes,
-            stop: self.stop,
+            stop: if self.stop { self.bits_of_counted(&entry, &machine.company.group.options, &goals) } else { 0 },
             acyclic: about_cycles,
             keep: false,
             slab,
         };
         let mut searched = search::search(&mut machine, &first, &goals, &limits, progress);
         let mut graph = None;
-        if about_cycles && searched.cyclic {
+        // A search that was told to end has no second part: what it has found is the answer.
+        if about_cycles && searched.cyclic && !searched.is_enough {
             // Cycles are looked for among all states: once more, and keep them.
             for states in tries::rounds(self.max_states, machine.tables.renumbers) {
                 let limits = Limits { acyclic: false, keep: true, states, ..limits };
-                searched = search::search(&mut machine, &first, &goals, &limits, progress);
+                let again = search::search(&mut machine, &first, &goals, &limits, progress);
+                if again.is_enough && again.visited.len() < searched.visited.len() {
+                    // It was told to end before it had found what is known already.
+                    searched.is_enough = true;
+                    break;
+                }
+                searched = again;
                 let is_enough = searched.complete || machine.tables.renumbers;
                 graph = is_enough.then(|| Graph::new(&machine.tables, &searched));
                 let is_broken = |(place, &goal)| {
@@ -284,7 +291,10 @@ impl Exploration {
             };
             let verdict = match counterexample {
                 Some(counterexample) => Verdict::Violated(Box::new(counterexample)),
-                None if !searched.complete => Verdict::Undecided(self.why_incomplete(&searched)),
+                None if !searched.complete => Verdict::Undecided(self.why_incomplete(&searched, limits.stop)),
+                None if goal.is_about_cycles() && searched.cyclic && graph.is_none() => {
+                    Verdict::Undecided("the search was interrupted before it looked for cycles".into())
+                }
                 None if searched.left_open & 1 << place != 0 => Verdict::Undecided(
                     "where no more timers may run out, somebody still waits for one: runs go on beyond these".into(),
                 ),
@@ -296,16 +306,28 @@ impl Exploration {
         self.findings(&entry, &machine, &searched, verdicts)
     }
 
-    fn why_incomplete(&self, searched: &Searched) -> String {
+    /// Whether the violation of a goal counts: one that is asked by name, or else one that the algorithm promises.
+    fn is_counted(&self, goal: Goal, entry: &Entry, options: &Options) -> bool {
+        self.goals.is_some() || self.is_promised(goal, entry, options)
+    }
+
+    /// The goals that count, as a set of bits.
+    fn bits_of_counted(&self, entry: &Entry, options: &Options, goals: &[Goal]) -> u32 {
+        let counted = (0..).zip(goals).filter(|(_, goal)| self.is_counted(**goal, entry, options));
+        counted.fold(0, |bits, (at, _)| bits | 1 << at)
+    }
+
+    fn why_incomplete(&self, searched: &Searched, stop: u32) -> String {
+        let is_stop = |(at, breach): (usize, &Option<_>)| stop & 1 << at != 0 && breach.is_some();
         let most = self.max_states.min(search::MOST_STATES);
         if searched.is_enough {
-            "it was ended before".into()
-        } else if self.stop && searched.breaches.iter().any(Option::is_some) {
-            "it was to end at the first violation".into()
+            "the search was interrupted".into()
         } else if searched.visited.len() as u64 > most {
-            format!("there are more than {most} states")
+            format!("the search stopped at its limit of {most} states")
+        } else if searched.breaches.iter().enumerate().any(is_stop) {
+            "the search stopped at the first violation".into()
         } else {
-            format!("the states take more than {} bytes", self.max_bytes)
+            format!("the search stopped at its limit of {} bytes of memory", self.max_bytes)
         }
     }
 
@@ -318,8 +340,8 @@ impl Exploration {
     ) -> Findings {
         let (rules, options) = (&machine.tables.rules, &machine.company.group.options);
         let states = searched.visited.len() as u64;
-        let asked = verdicts.iter().map(|(goal, _)| *goal);
-        let counted =
+        let asked = || verdicts.iter().map(|(goal, _)| *goal);
+        let is_order_counted =
             verdicts.iter().any(|(goal, _)| *goal == Goal::StarvationFreedom) && rules.times != Times::Endless;
         Findings {
             algorithm: entry.name,
@@ -333,12 +355,13 @@ impl Exploration {
             seconds: searched.seconds,
             bytes: searched.visited.bytes() as u64,
             collision: (states as f64) * (states as f64) / 2.0 / 2f64.powi(64),
-            promised: asked.filter(|goal| self.is_promised(*goal, entry, options)).collect(),
+            promised: asked().filter(|goal| self.is_promised(*goal, entry, options)).collect(),
+            counted: asked().filter(|goal| self.is_counted(*goal, entry, options)).collect(),
             verdicts,
             bounds: self.bounds_in_words(entry, rules, machine.tables.host_facts.iter().any(|host| host.armed)),
             broken_assumptions: self.broken_assumptions(entry, rules),
             applications_talk: rules.bounds.pokes > 0,
-            most_overtaken: counted.then_some(machine.tables.most_overtaken),
+            most_overtaken: is_order_counted.then_some(machine.tables.most_overtaken),
         }
     }
 

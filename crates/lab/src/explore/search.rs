@@ -26,8 +26,8 @@ pub(super) struct Limits {
     pub(super) threads: usize,
     pub(super) states: u64,
     pub(super) bytes: u64,
-    /// Whether to end at the first violation.
-    pub(super) stop: bool,
+    /// The goals whose violation ends the search, as a set of bits.
+    pub(super) stop: u32,
     /// Whether to end as soon as a cycle shows.
     pub(super) acyclic: bool,
     /// Whether to keep every state.
@@ -241,7 +241,7 @@ impl<'a> Search<'a> {
         let frontiers = self.level.bytes() + self.next.bytes() + self.searched.kept.bytes();
         let bytes = (visited.bytes() + frontiers) as u64;
         (!breaches.is_empty() && breaches.iter().all(Option::is_some))
-            || (self.limits.stop && breaches.iter().any(Option::is_some))
+            || breaches.iter().enumerate().any(|(at, breach)| self.limits.stop & 1 << at != 0 && breach.is_some())
             || (self.limits.acyclic && *cyclic)
             || visited.len() as u64 > self.limits.states.min(MOST_STATES)
             || bytes > self.limits.bytes
