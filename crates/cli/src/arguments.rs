@@ -1,9 +1,9 @@
-//! What the command takes. Help texts, completions and man pages are made from this.
+//! The arguments of all commands. Help texts, completions and man pages are generated from them.
 
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, CommandFactory, Parser, Subcommand};
 use quorate_core::catalog::ENTRIES;
 use quorate_core::mutex::voting_set::SetsKind;
 use quorate_lab::command::output::Form;
@@ -24,6 +24,14 @@ use crate::command::service::look::{Elections, Locks, Release, Status};
 use crate::command::service::member::Member;
 use crate::command::service::serve::Serve;
 
+/// The commands that print nothing for programs, and so have no `--json`.
+const WITHOUT_JSON: &[&str] = &["completions", "diagram", "man"];
+
+/// The definition of all arguments.
+pub(crate) fn command() -> clap::Command {
+    Form::add_to(Arguments::command(), WITHOUT_JSON)
+}
+
 /// Distributed mutual exclusion and leader election, from the textbook to production.
 ///
 /// The classic algorithms, each as one state machine: simulated under faults, measured, and compared with what the
@@ -33,38 +41,37 @@ use crate::command::service::serve::Serve;
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
-
-    #[command(flatten)]
-    pub(crate) form: Form,
 }
 
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
-    /// Run an algorithm once, by a seed: the conversation, costs and verdicts
+    /// Simulate one run of an algorithm: conversation, costs and verdicts
     Sim(Box<Sim>),
-    /// Explore every run of an algorithm: a proof for this n, or the shortest run that breaks it
+    /// Explore all runs of an algorithm: proofs for a small group, or shortest counterexamples
     Check(Box<Check>),
-    /// What the literature says of the algorithms, judged by running them
+    /// Check what the literature claims about the algorithms
     Claims(Claims),
-    /// Run a written conversation again, step by step
+    /// Run a scenario step by step
+    #[command(after_long_help = REPLAY_EXAMPLES)]
     Replay(replay::Arguments),
-    /// The written conversations that come with it
+    /// List or print the built-in scenarios
+    #[command(after_long_help = SCENARIOS_EXAMPLES)]
     Scenarios(scenarios::Arguments),
-    /// All algorithms side by side: published costs beside measured ones
+    /// Compare the published and the measured costs of all algorithms
     Compare(Compare),
-    /// Judge the traces of real nodes by the same properties as the laboratory's runs
+    /// Check the traces of real nodes for the properties of mutual exclusion
     Judge(Judge),
-    /// Draw a trace: as a picture, or as a page to step through
+    /// Draw a trace, as a picture or as a page to step through
     Diagram(Diagram),
-    /// The catalogue: assumptions, promises, costs, options, papers
+    /// Describe the algorithms: assumptions, promises, costs, options, papers
     Algorithms(Algorithms),
-    /// Who asks whom in algorithms that vote, and whether the published conditions hold
+    /// Print voting sets, and check the published conditions
     VotingSets(VotingSetsArguments),
-    /// Majority voting's chance of letting two in when coordinators forget their votes
+    /// Compute how likely majority voting violates mutual exclusion after crashes
     Violation(Violation),
-    /// Algorithms that are wrong in one place: find the run that shows it
+    /// Exercises: find the bug in an algorithm
     Exercise(ExerciseArguments),
-    /// The laboratory in a browser: run, look, interfere, explore
+    /// Open the laboratory in a browser
     Lab(Lab),
     /// Serve locks and elections: one durable node by default
     Serve(Box<Serve>),
@@ -110,14 +117,42 @@ pub(crate) enum Command {
     },
 }
 
+/// Ends the long help of `replay`.
+const REPLAY_EXAMPLES: &str = "\
+Examples:
+  Replay a built-in scenario, and step through it in a browser:
+    quorate replay maekawa-deadlock --diagram deadlock.html
+  Replay a counterexample that `check --scenario found.txt` wrote:
+    quorate replay found.txt";
+
+/// Ends the long help of `scenarios`.
+const SCENARIOS_EXAMPLES: &str = "\
+Examples:
+  List all built-in scenarios:
+    quorate scenarios
+  Copy one, change it, and run it:
+    quorate scenarios central-queue > mine.txt
+    quorate replay mine.txt";
+
 fn algorithm_names() -> PossibleValuesParser {
     PossibleValuesParser::new(ENTRIES.iter().map(|entry| entry.name))
 }
 
 // Undocumented, so that its help is that of what it contains.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  A short run, with every message:
+    quorate sim ricart-agrawala -n 3 --entries-each 1 --conversation always
+  Crash the leader, and let p1 start an election afterwards:
+    quorate sim bully -n 4 --crash 4@10 --starter 1@12
+  Lose one message in ten, with and without recovery:
+    quorate sim central --loss-rate 0.1
+    quorate sim central --loss-rate 0.1 --recovery
+  Search 1000 seeds for a violation of mutual exclusion:
+    quorate sim lamport --order any --delay exponential:1 --property ME1 --runs 1000")]
 pub(crate) struct Sim {
-    /// The algorithm; `quorate algorithms` describes them
+    /// Name of the algorithm; `quorate algorithms --short` lists them
     #[arg(value_parser = algorithm_names(), hide_possible_values = true)]
     pub(crate) algorithm: String,
 
@@ -127,8 +162,20 @@ pub(crate) struct Sim {
 
 // Undocumented, as above.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  Decide all properties of an algorithm:
+    quorate check ricart-agrawala -n 3
+  Find Maekawa's deadlock, and step through it in a browser:
+    quorate check maekawa -n 3 --property deadlock-freedom --diagram deadlock.html
+  What if one process crashes, with and without recovery?
+    quorate check central --crashes 1
+    quorate check central --crashes 1 --recovery
+  Keep a counterexample, and run it again later:
+    quorate check lamport --order any --scenario found.txt
+    quorate replay found.txt")]
 pub(crate) struct Check {
-    /// The algorithm; `quorate algorithms` describes them
+    /// Name of the algorithm; `quorate algorithms --short` lists them
     #[arg(value_parser = algorithm_names(), hide_possible_values = true)]
     pub(crate) algorithm: String,
 
@@ -136,50 +183,69 @@ pub(crate) struct Check {
     pub(crate) run: check::Arguments,
 }
 
-/// What the literature says of the algorithms, judged by running them.
+/// Check what the literature claims about the algorithms.
 ///
-/// Each claim holds, holds only under a condition, or is refuted; or it is a definition, or about something that is not
-/// there yet. Claims about all runs are judged by exploring every run, for the n that the evidence names; claims about
-/// costs by simulation, claims about numbers by arithmetic. A refuted claim is no failure of the command.
+/// Each claim gets a verdict: it holds, holds under a condition, or is refuted; or it is a definition, or about
+/// something that is not implemented yet. Claims about all runs are decided by exploring all runs of the group sizes
+/// that the evidence names; claims about costs by simulation; claims about numbers by calculation. Each verdict names
+/// the commands that reproduce it. The exit code is 0 even if a claim is refuted.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  All claims, with their verdicts:
+    quorate claims
+  One claim, with its evidence and the run that decided it:
+    quorate claims M2
+  All claims as one page for a browser:
+    quorate claims --html claims.html")]
 pub(crate) struct Claims {
-    /// Only these, in full: T3 also means T3.A and T3.E
+    /// Ids of claims to print in full; T3 includes T3.A, T3.B and T3.E
+    #[arg(value_parser = parse::claim(), hide_possible_values = true)]
     pub(crate) id: Vec<String>,
 
-    /// Write a page about them into this file, and its drawings into the folder of that name beside it
+    /// Write the claims as a Markdown page, and its diagrams into the directory of the same name without .md
     #[arg(long, value_name = "FILE")]
     pub(crate) markdown: Option<PathBuf>,
 
-    /// Write a page about them into this file, which has its drawings inside and needs nothing else
+    /// Write the claims as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 }
 
-/// All algorithms side by side: published costs beside measured ones.
+/// Compare the published and the measured costs of all algorithms.
 ///
-/// One row for each published figure, with the documents that state it; a star where the measurement differs.
+/// Each row is a published figure with its sources, and the measured value for each group size. A star marks a
+/// measurement that differs from the published figure.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  All algorithms, for the default group sizes:
+    quorate compare
+  Two algorithms, with figures over about ten sizes from 3 to 101:
+    quorate compare central ricart-agrawala -n 3..101 --plot figures
+  Everything as one page for a browser:
+    quorate compare --html compare.html")]
 pub(crate) struct Compare {
-    /// Only these
+    /// Algorithms to compare [default: all]
     #[arg(value_parser = algorithm_names(), hide_possible_values = true)]
     pub(crate) algorithm: Vec<String>,
 
-    /// The sizes of the group to compare at; of a range as in 3..101 about ten, of 3..101:7 every seventh
+    /// Group sizes; a range such as 3..101 stands for about ten sizes, 3..101:7 for every seventh size
     #[arg(short, value_name = "N,…", value_delimiter = ',', default_value = "3,5,9,25",
           allow_negative_numbers = true, value_parser = parse::compared_sizes)]
     n: Vec<ComparedSizes>,
 
-    /// Draw them against n, one figure for each measure: .svg files in this folder
+    /// Plot each measure over n, as .svg files in this directory
     #[arg(long, value_name = "DIR")]
     pub(crate) plot: Option<PathBuf>,
 
-    /// Write a page with all tables and figures into this file, which needs nothing else
+    /// Write all tables and figures as one self-contained HTML page
     #[arg(long, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
 }
 
 impl Compare {
-    /// The sizes of the group, from the smallest to the largest, each once.
+    /// The group sizes in increasing order, without duplicates.
     pub(crate) fn sizes(&self) -> Vec<u32> {
         let mut sizes: Vec<u32> = self.n.iter().flat_map(|sizes| sizes.0.iter().copied()).collect();
         sizes.sort_unstable();
@@ -188,62 +254,93 @@ impl Compare {
     }
 }
 
-/// The catalogue: assumptions, promises, costs, options, papers.
+/// Describe the algorithms: assumptions, promises, published costs, options, papers.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  A list of all algorithms:
+    quorate algorithms --short
+  Everything about one:
+    quorate algorithms maekawa")]
 pub(crate) struct Algorithms {
-    /// Only these
+    /// Algorithms to describe [default: all]
     #[arg(value_parser = algorithm_names(), hide_possible_values = true)]
     pub(crate) algorithm: Vec<String>,
 
-    /// One line each
+    /// Print one line for each algorithm
     #[arg(long)]
     pub(crate) short: bool,
 }
 
-/// Who asks whom in algorithms that vote, and whether the published conditions hold.
+/// Print the voting sets of all processes, and check the published conditions.
+///
+/// In algorithms that vote, a process needs the votes of all members of its voting set before it enters.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  Maekawa's grid for nine processes:
+    quorate voting-sets -n 9
+  A projective plane, the smallest possible voting sets:
+    quorate voting-sets -n 7 --kind plane")]
 pub(crate) struct VotingSetsArguments {
-    /// How many processes
+    /// Number of processes
     #[arg(short, value_name = "N", allow_negative_numbers = true, value_parser = parse::group_size)]
     pub(crate) n: u32,
 
-    /// Row and column of a grid, a finite projective plane, or the smallest we can construct
-    #[arg(long, value_name = "grid|plane|best", default_value = "grid", value_parser = parse::sets)]
+    /// Construction: row and column of a grid, a finite projective plane, or the smallest sets that are known here
+    #[arg(long, value_name = "grid|plane|best", default_value = "grid", value_parser = parse::sets(),
+          hide_possible_values = true)]
     pub(crate) kind: SetsKind,
 }
 
-/// Judge the traces of real nodes by the same properties as the laboratory's runs.
+/// Check the traces of real nodes for the same properties as the laboratory's runs.
 ///
-/// Give the traces of all nodes of a group, with all their lives. They are put together by their vector clocks: two
-/// turns are taken to have overlapped unless a chain of messages leads from the end of one to the beginning of the
-/// other, whatever the machines' clocks say. What is missing is named; what was not broken is then not decided.
+/// Pass the traces of all nodes of a group, including all incarnations of restarted nodes. The traces are merged by
+/// their vector clocks, not by the clocks of the machines: two critical sections overlap unless a chain of messages
+/// leads from the exit of one to the entry of the other. The command names missing traces; properties that are not
+/// violated are then not decided. The exit code is 10, 11 or 12 as for `sim`.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  Check the traces of three nodes:
+    quorate judge 1.trace 2.trace 3.trace
+  Draw what happened:
+    quorate diagram 1.trace 2.trace 3.trace --output run.html")]
 pub(crate) struct Judge {
-    /// What nodes have written with --trace
+    /// Trace files that nodes wrote
     #[arg(required = true)]
     pub(crate) file: Vec<PathBuf>,
 
-    /// How long somebody has to have waited at the end before that is held against the algorithm, as in 10s; by default
-    /// five times as long as the nodes tolerate silence
+    /// Waiting time, such as 10s, from which an unserved request at the end violates progress [default: five times the
+    /// nodes' tolerance]
     #[arg(long, value_name = "DURATION", value_parser = parse::duration)]
     pub(crate) patience: Option<u64>,
 }
 
-/// Draw a trace: as a picture, or as a page to step through.
+/// Draw a trace, as a picture or as a page to step through.
 ///
-/// Give one trace of the laboratory, or the traces of all nodes of a group, which are put together as `judge` does,
-/// with what is broken marked; times of nodes are in seconds. A long run is shown in part, and the picture says so.
+/// Pass one trace of the laboratory, or the traces of all nodes of a group, which are merged as `judge` does.
+/// Violations are marked. Times of nodes are in seconds. If a run is too long to draw, the diagram shows a part of it
+/// and says so.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  Print a trace as text:
+    quorate diagram run.jsonl
+  Step through the traces of three nodes in a browser:
+    quorate diagram 1.trace 2.trace 3.trace --output run.html
+  Draw the last part of a long run:
+    quorate diagram run.jsonl --output end.svg --from 900")]
 pub(crate) struct Diagram {
-    /// What `sim --trace` or nodes have written
+    /// Trace files that `sim --trace` or nodes wrote
     #[arg(required = true)]
     pub(crate) file: Vec<PathBuf>,
 
-    /// Where to draw: .svg, .html (a page to step through) or .txt, or - for text on standard output
+    /// Output file: .svg, .html (step through it in a browser) or .txt, or - for text on standard output
     #[arg(long, short, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
 
-    /// Of nodes that were asked for several resources, which to draw
+    /// Resource to draw, if the traces are about several
     #[arg(long, value_name = "NAME")]
     pub(crate) resource: Option<String>,
 
@@ -251,53 +348,66 @@ pub(crate) struct Diagram {
     pub(crate) view: view::ViewArguments,
 }
 
-/// Majority voting's chance of letting two in when coordinators forget their votes.
+/// Compute how likely majority voting violates mutual exclusion when coordinators crash and lose their votes.
 ///
-/// The published formula, the exact probability that a second process can collect enough votes, and a simulation with
-/// the algorithm itself, side by side.
+/// Prints three probabilities: the published formula, the exact probability that a second process collects enough
+/// votes, and a simulation with the algorithm itself.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  The example of the literature:
+    quorate violation --coordinators 16 --votes 9 --uptime 1h --reset 30s")]
 pub(crate) struct Violation {
-    /// How many coordinators there are
+    /// Number of coordinators
     #[arg(long, value_name = "N", allow_negative_numbers = true, value_parser = parse::members)]
     pub(crate) coordinators: u32,
 
-    /// How many votes let one in: more than half
+    /// Number of votes that a process needs to enter: more than half
     #[arg(long, value_name = "M", allow_negative_numbers = true, value_parser = parse::members)]
     pub(crate) votes: u32,
 
-    /// How long a coordinator runs before it crashes, as in 1h
+    /// Mean time between two crashes of a coordinator, such as 1h
     #[arg(long, value_name = "DURATION", value_parser = parse::duration)]
     pub(crate) uptime: u64,
 
-    /// How long the time is in which a crash makes it forget its vote, as in 30s
+    /// Length of the interval in which a crash loses a vote, such as 30s
     #[arg(long, value_name = "DURATION", value_parser = parse::duration)]
     pub(crate) reset: u64,
 
-    /// How often to try in the simulation
+    /// Number of simulated runs
     #[arg(long, value_name = "K", default_value_t = 100_000, allow_negative_numbers = true,
           value_parser = parse::count)]
     pub(crate) trials: u64,
 
-    /// Determines the simulation
+    /// Seed of the simulation
     #[arg(long, value_name = "S", default_value_t = 1, allow_negative_numbers = true, value_parser = parse::seed)]
     pub(crate) seed: u64,
 }
 
-/// Algorithms that are wrong in one place: find the run that shows it.
+/// Exercises: find the bug in an algorithm.
 ///
-/// Without a number, lists the exercises. With one, shows how the algorithm works and its code, and asks for a run that
-/// breaks it.
+/// Without a number, lists the exercises. With a number, explains an algorithm and shows its code, which has one bug,
+/// and asks for a run that violates a property.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  List the exercises:
+    quorate exercise
+  Try one, get a hint, and look at the answer:
+    quorate exercise 2
+    quorate exercise 2 --hint
+    quorate exercise 2 --answer")]
 pub(crate) struct ExerciseArguments {
-    /// The number of the exercise
-    #[arg(value_name = "N", allow_negative_numbers = true, value_parser = parse::exercise)]
+    /// Number of the exercise
+    #[arg(value_name = "N", allow_negative_numbers = true, value_parser = parse::exercise(),
+          hide_possible_values = true)]
     pub(crate) exercise: Option<&'static Exercise>,
 
-    /// Say where to look
+    /// Print a hint
     #[arg(long)]
     pub(crate) hint: bool,
 
-    /// Show the shortest run that breaks it, and what is wrong
+    /// Print a shortest counterexample, and explain the bug
     #[arg(long)]
     pub(crate) answer: bool,
 }

@@ -6,7 +6,6 @@ mod command;
 use std::process::ExitCode;
 
 use arguments::{Arguments, Command};
-use clap::CommandFactory;
 use command::service;
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
@@ -14,11 +13,11 @@ use quorate_lab::command::{check, program, replay, scenarios, sim};
 use quorate_lab::subject::Named;
 
 fn main() -> ExitCode {
-    let arguments: Arguments = match program::arguments(Arguments::command()) {
-        Ok(arguments) => arguments,
+    let (arguments, form): (Arguments, _) = match program::arguments(arguments::command()) {
+        Ok(read) => read,
         Err(code) => return code,
     };
-    let mut terminal = Terminal::new("quorate", arguments.form);
+    let mut terminal = Terminal::new("quorate", form);
     let result = run(arguments.command, &mut terminal);
     terminal.conclude(result)
 }

@@ -12,7 +12,8 @@ fn claims(arguments: &[&str]) -> Output {
 fn a_refuted_claim_is_no_failure_and_json_has_what_is_documented() {
     let output = claims(&["D6", "T3", "--json"]);
     assert!(output.status.success(), "{output:?}");
-    let rulings: Vec<Value> = serde_json::from_slice(&output.stdout).unwrap();
+    let mut claims: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let rulings: Vec<Value> = serde_json::from_value(claims["claims"].take()).unwrap();
     let ids: Vec<_> = rulings.iter().map(|ruling| ruling["id"].as_str().unwrap()).collect();
     assert_eq!(ids, ["T3.A", "T3.E", "T3.B", "D6"]);
     assert_eq!((&rulings[0]["verdict"], &rulings[1]["verdict"]), (&"refuted".into(), &"holds".into()));

@@ -90,7 +90,7 @@ fn what_is_broken_is_marked_at_who_broke_it_also_in_its_trace() {
     let folder = folder("marked");
     std::fs::create_dir_all(&folder).unwrap();
     let [run, again, chart, trace] = ["run.svg", "again.svg", "run.txt", "t.jsonl"].map(|name| folder.join(name));
-    let broken = ["sim", "lamport", "-n", "4", "--entries", "6", "--loss", "0.1", "--seed", "1", "-q"];
+    let broken = ["sim", "lamport", "-n", "4", "--entries", "6", "--loss-rate", "0.1", "--seed", "1", "-q"];
     let drawn = quorate(&[&broken[..], &["--diagram", text(&run), "--trace", text(&trace)]].concat());
     assert_eq!(drawn.status.code(), Some(10), "{drawn:?}");
     let (rings, said) = marks(&run);
@@ -145,7 +145,7 @@ fn what_real_nodes_broke_is_marked_at_who_broke_it() {
 fn steps_are_called_steps() {
     let folder = folder("steps");
     std::fs::create_dir_all(&folder).unwrap();
-    let check = ["check", "maekawa", "-n", "3", "--diagram"];
+    let check = ["check", "maekawa", "-n", "3", "--property", "deadlock-freedom", "--diagram"];
     let [svg, page, replayed] = ["run.svg", "run.html", "replayed.svg"].map(|name| folder.join(name));
     for path in [&svg, &page] {
         let output = quorate(&[&check[..], &[text(path)]].concat());
@@ -154,7 +154,7 @@ fn steps_are_called_steps() {
     }
     let names = quorate(&["scenarios", "--json"]);
     let names: serde_json::Value = serde_json::from_slice(&names.stdout).unwrap();
-    let name = names[0]["name"].as_str().unwrap().to_string();
+    let name = names["scenarios"][0]["name"].as_str().unwrap().to_string();
     quorate(&["replay", &name, "--diagram", text(&replayed)]);
     for path in [&svg, &replayed] {
         let words = words(path);
@@ -171,7 +171,7 @@ fn a_part_without_anything_is_refused_with_what_there_is() {
     let sim = ["sim", "central", "-n", "3", "-q", "--diagram", text(&drawing)];
     for (part, why) in [
         (&["--from", "500"][..], "no event is in this part: the run lasts from 0 to "),
-        (&["--from", "9", "--to", "3"], "--from 9 comes after --to 3"),
+        (&["--from", "9", "--to", "3"], "--from 9 is later than --to 3"),
         (&["--records", "90000..90001"], "the run has "),
     ] {
         let output = quorate(&[&sim[..], part].concat());
@@ -219,11 +219,11 @@ fn a_place_where_nothing_can_be_written_is_refused_before_anything_is_run() {
     std::fs::write(&file, "mine").unwrap();
     let (folder, nowhere) = (text(&folder), format!("{}/none/page.html", text(&folder)));
     for (arguments, words) in [
-        (&["compare", "--plot", text(&file)][..], "this is a file; name a folder for the figures"),
-        (&["compare", "--plot", "costs.svg"], "name a folder for them, as in --plot costs"),
-        (&["compare", "--html", folder], "this is a folder; name a file in it"),
-        (&["claims", "--html", &nowhere], "there is no folder"),
-        (&["compare", "-n", "101..3"], "the first must not be larger than the second, as in 3..101"),
+        (&["compare", "--plot", text(&file)][..], "this is a file; name a directory for the figures"),
+        (&["compare", "--plot", "costs.svg"], "name a directory, for example --plot costs"),
+        (&["compare", "--html", folder], "this is a directory; name a file"),
+        (&["claims", "--html", &nowhere], "does not exist"),
+        (&["compare", "-n", "101..3"], "the first size is larger than the second; write 3..101"),
     ] {
         let output = quorate(arguments);
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {output:?}");

@@ -103,8 +103,10 @@ pub enum Workload {
 pub struct ClientPlan {
     /// Who asks when.
     pub workload: Workload,
-    /// No more requests than this are made in all.
+    /// The total number of requests of all processes.
     pub entries: u64,
+    /// The number of requests of each process, if it is limited.
+    pub entries_each: Option<u64>,
     /// How long each stays inside.
     pub time_inside: Ticks,
     /// The chance that a request is taken back, after up to four δ.
@@ -115,7 +117,14 @@ pub struct ClientPlan {
 
 impl Default for ClientPlan {
     fn default() -> Self {
-        ClientPlan { workload: Workload::Contended, entries: 20, time_inside: DELTA, withdraw: 0.0, clocks: Vec::new() }
+        ClientPlan {
+            workload: Workload::Contended,
+            entries: 20,
+            entries_each: None,
+            time_inside: DELTA,
+            withdraw: 0.0,
+            clocks: Vec::new(),
+        }
     }
 }
 
@@ -130,6 +139,8 @@ pub struct Clients {
     /// How many lives each has begun after its first.
     lives: Vec<u64>,
     requests: u64,
+    /// How many requests each process has made, in all its incarnations.
+    requests_of: Vec<u64>,
     /// How many are waiting or inside.
     busy: usize,
 }
@@ -188,13 +199,19 @@ impl Clients {
             clients: vec![Client::Idle; n as usize],
             lives: vec![0; n as usize],
             requests: 0,
+            requests_of: vec![0; n as usize],
             busy: 0,
         }
     }
 
+    /// Whether a process has made as many requests as each process may.
+    fn has_made_all(&self, id: Id) -> bool {
+        self.plan.entries_each.is_some_and(|each| self.requests_of[id.index()] >= each)
+    }
+
     /// Sets the alarm for the next request of an idle client.
     fn ask_again(&mut self, id: Id, wishes: &mut Wishes<ClientAlarm>) {
-        if self.requests >= self.plan.entries || !self.askers.contains(&id) {
+        if self.requests >= self.plan.entries || self.has_made_all(id) || !self.askers.contains(&id) {
             return;
         }
         let after = match self.plan.workload {
@@ -207,10 +224,11 @@ impl Clients {
     }
 
     fn ask(&mut self, id: Id, wishes: &mut Wishes<ClientAlarm>) -> Option<Request> {
-        if self.requests >= self.plan.entries || self.clients[id.index()] != Client::Idle {
+        if self.requests >= self.plan.entries || self.has_made_all(id) || self.clients[id.index()] != Client::Idle {
             return None;
         }
         self.requests += 1;
+        self.requests_of[id.index()] += 1;
         self.busy += 1;
         let request = self.requests;
         self.clients[id.index()] = Client::Waiting { request };
@@ -303,7 +321,7 @@ impl<M: Mutex> Application<Withdrawable<M>> for Clients {
         let asked = match &self.plan.workload {
             Workload::List(list) => self.requests as usize >= list.len().min(self.plan.entries as usize),
             Workload::Alone | Workload::Contended | Workload::Poisson(_) | Workload::Causal => {
-                self.requests >= self.plan.entries
+                self.requests >= self.plan.entries || self.askers.iter().all(|&id| self.has_made_all(id))
             }
         };
         (asked || nothing_planned) && self.busy == 0

@@ -62,7 +62,8 @@ pub struct Experiment {
     pub starters: Vec<(Id, Ticks)>,
     /// When to stop at the latest.
     pub until: Option<Ticks>,
-    /// What to watch; by default everything that is demanded of the algorithm's family.
+    /// The properties to check. All of them count in [`Report::severity`], promised or not. By default, all properties
+    /// of the algorithm's family are checked, and those that the algorithm promises count.
     pub properties: Option<Vec<Property>>,
     /// Keep all records of the run if there are no more than this.
     pub keep_records: usize,
@@ -283,6 +284,12 @@ impl Experiment {
         }
     }
 
+    /// The largest number of requests that the applications can make.
+    pub(crate) fn most_entries(&self) -> u64 {
+        let all = self.clients.entries_each.map_or(u64::MAX, |each| each.saturating_mul(u64::from(self.n)));
+        self.clients.entries.min(all)
+    }
+
     fn last_change(&self) -> Ticks {
         last_change(&self.faults, &self.partitions)
     }
@@ -387,13 +394,15 @@ impl Experiment {
     }
 
     fn report(&self, entry: &Entry, group: &Group, plan: &Plan, outcome: Outcome) -> Report {
+        let promised = self.promised(entry, &group.options);
         Report {
             algorithm: entry.name,
             family: entry.family,
             n: self.n,
             seed: self.seed,
             broken_assumptions: self.broken_assumptions(entry, plan, group),
-            promised: self.promised(entry, &group.options),
+            counted: self.properties.clone().unwrap_or_else(|| promised.clone()),
+            promised,
             watched: plan.watch.properties.clone(),
             outcome,
         }

@@ -23,28 +23,30 @@ pub struct Report {
     pub promised: Vec<Property>,
     /// What was watched.
     pub watched: Vec<Property>,
+    /// The properties whose violation counts: those that the experiment names, or else what the algorithm promises.
+    pub counted: Vec<Property>,
     /// What happened.
     pub outcome: Outcome,
 }
 
-/// How bad the worst broken promise is. What an algorithm does not promise is reported, not failed.
+/// The worst verdict on a property that counts: one that the algorithm promises, or that was named.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
-    /// No promise was broken.
+    /// No property that counts is violated.
     Fine,
-    /// The run was cut off before every promise could show.
+    /// At least one property is not decided: the run or the search ended too early.
     Undecided,
-    /// Something promised did not happen.
+    /// A liveness property is violated.
     Liveness,
-    /// Something happened that must never happen.
+    /// A safety property is violated.
     Safety,
 }
 
 impl Report {
-    /// How bad the worst broken promise is.
+    /// The worst verdict on a property that [counts](Report::counted).
     pub fn severity(&self) -> Severity {
-        let promised = self.outcome.verdicts.iter().filter(|(property, _)| self.promised.contains(property));
-        let severities = promised.map(|(property, verdict)| match verdict {
+        let counted = self.outcome.verdicts.iter().filter(|(property, _)| self.counted.contains(property));
+        let severities = counted.map(|(property, verdict)| match verdict {
             Verdict::Held => Severity::Fine,
             Verdict::Undecided => Severity::Undecided,
             Verdict::Violated(_) if property.is_safety() => Severity::Safety,

@@ -146,7 +146,7 @@ fn a_run_is_drawn_judged_and_measured() {
 #[test]
 fn what_is_done_to_a_run_changes_nothing_before_it() {
     let address = laboratory(Limits::ALONE);
-    for world in ["delay=uniform:0.5..1.5&seed=7", "delay=exponential:1&loss=0.1&seed=8"] {
+    for world in ["delay=uniform:0.5..1.5&seed=7", "delay=exponential:1&loss-rate=0.1&seed=8"] {
         let path = format!("algorithm=central&n=5&entries=30&recovery=1&{world}");
         let before = run(address, &path);
         for done in ["crash=3@9.5", "crash=1@9.5&restart=1@30", "pause=2@9.5..20", "partition=4@9.5..20"] {
@@ -358,10 +358,12 @@ fn what_is_too_much_or_makes_no_sense_is_refused_in_words() {
     let address = laboratory(Limits::CLASS);
     for (path, words) in [
         ("/api/run?algorithm=raft", "unknown algorithm `raft`"),
-        ("/api/run?n=65", "n = 65: this laboratory goes up to 64"),
+        ("/api/run?n=65", "n = 65 is more than this laboratory allows: at most 64"),
         ("/api/run?crash=9@1", "crash of process 9: there are processes 1 to 5"),
         ("/api/run?delay=later", "`later` is not a delay"),
-        ("/api/check?n=6", "n = 6: this laboratory goes up to 5"),
+        ("/api/run?loss=0.1", "this page has no parameter loss: use --loss-rate P"),
+        ("/api/check?loss=1", "this page has no parameter loss: use --losses L"),
+        ("/api/check?n=6", "n = 6 is more than this laboratory allows: at most 5"),
     ] {
         let (status, why) = refused(address, path);
         assert_eq!(status, 400, "{path}: {why}");

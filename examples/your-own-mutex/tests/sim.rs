@@ -59,7 +59,10 @@ fn it_is_a_program_like_quorate_under_its_own_name() {
     assert_eq!((&report["algorithm"], &report["n"], &report["entries"]), (&"mine".into(), &3.into(), &20.into()));
     for (arguments, told) in [
         (&["sim", "-n", "0"][..], "your-own-mutex: invalid value '0' for '-n <N>'"),
-        (&["sim", "--starter", "1"], "your-own-mutex: --starter is for election; mine is for mutual exclusion"),
+        (
+            &["sim", "--starter", "1"],
+            "your-own-mutex: --starter works only with election algorithms; mine is for mutual exclusion",
+        ),
         (&["sim", "lamport"], "your-own-mutex: unexpected argument 'lamport'"),
     ] {
         let output = mine(arguments);

@@ -1,4 +1,4 @@
-//! `quorate algorithms`: the catalogue.
+//! `quorate algorithms`: describes the algorithms.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -17,7 +17,8 @@ pub(crate) fn run(arguments: &Algorithms, terminal: &mut Terminal) -> Result<Exi
         names => names.iter().map(|name| entry(name)).collect::<Result<Vec<_>, _>>()?,
     };
     if terminal.is_json() {
-        terminal.print_json(&chosen.iter().map(|entry| as_json(entry)).collect::<Vec<_>>())?;
+        let algorithms: Vec<_> = chosen.iter().map(|entry| as_json(entry)).collect();
+        terminal.print_json(&json!({ "algorithms": algorithms }))?;
     } else if arguments.short {
         terminal.print(&list(&chosen))?;
     } else {
@@ -45,7 +46,7 @@ fn in_full(entry: &Entry) -> String {
     let _ = writeln!(text, "assumes   {}", entry.assumptions.words().join(", "));
     let _ = writeln!(text, "promises  {}", promises.join(", "));
     if let Some(recovery) = &entry.recovery {
-        let election = if recovery.elects { " (with an election beside it)" } else { "" };
+        let election = if recovery.elects { " (with an election that runs beside it)" } else { "" };
         let _ = writeln!(text, "recovers  {}{election}", recovery.summary);
     }
     if !entry.published.is_empty() {
@@ -57,16 +58,17 @@ fn in_full(entry: &Entry) -> String {
                 published.sources.into(),
             ]);
         }
-        let _ = write!(text, "\npublished costs, and by whom\n{}", table.render());
+        let _ = write!(text, "\npublished costs, and their sources\n{}", table.render());
     }
     for option in entry.options {
-        let _ = write!(text, "\n--option {}=…  {}\n", option.key, option.meaning);
-        let _ = writeln!(text, "  takes {}; by default {}", option.values, option.default);
+        let name = if option.key == "sets" { "--sets …".into() } else { format!("--option {}=…", option.key) };
+        let _ = write!(text, "\n{name}  {}\n", option.meaning);
+        let _ = writeln!(text, "  accepts {}; default: {}", option.values, option.default);
     }
     text
 }
 
-/// The documents that these sources cite, with their titles.
+/// The titles of the documents that these sources cite.
 pub(crate) fn documents(sources: &[&str]) -> String {
     let cited = |letter: &str| sources.iter().any(|source| source.split(", ").any(|cited| cited == letter));
     let titles = DOCUMENTS.iter().filter(|(letter, _)| cited(letter));

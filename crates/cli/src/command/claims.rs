@@ -1,4 +1,4 @@
-//! `quorate claims`: what the literature says, judged.
+//! `quorate claims`: checks what the literature claims.
 
 use std::fmt::Write;
 use std::path::Path;
@@ -9,13 +9,14 @@ use quorate_lab::claims::html::html;
 use quorate_lab::claims::page::{page, summary};
 use quorate_lab::claims::{Court, Ruling, SECTIONS, Verdict, chosen};
 use quorate_lab::conversation::sentence;
+use serde_json::json;
 
 use crate::arguments::Claims;
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::files::{self, check_page};
 use quorate_lab::command::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, styled};
 
-/// A run of more records than this is not told in full, if it was not asked for by name.
+/// A run of more records than this is not printed.
 const LONGEST_CONVERSATION: usize = 60;
 
 pub(crate) fn run(arguments: &Claims, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
@@ -32,7 +33,8 @@ pub(crate) fn run(arguments: &Claims, terminal: &mut Terminal) -> Result<ExitCod
     }
     drop(bar);
     if terminal.is_json() {
-        terminal.print_json(&rulings.iter().map(Ruling::json).collect::<Vec<_>>())?;
+        let rulings: Vec<_> = rulings.iter().map(Ruling::json).collect();
+        terminal.print_json(&json!({ "claims": rulings }))?;
     } else if arguments.id.is_empty() {
         terminal.print(&overview(&rulings))?;
     } else {
@@ -77,7 +79,7 @@ fn overview(rulings: &[Ruling]) -> String {
             let _ = writeln!(text, "{}\n{}", styled(HEADING, title), table.render());
         }
     }
-    let _ = writeln!(text, "{}\n", styled(HEADING, "What does not simply hold, and why"));
+    let _ = writeln!(text, "{}\n", styled(HEADING, "Claims that are refuted or hold under a condition, and why"));
     for ruling in rulings.iter().filter(|ruling| matches!(ruling.verdict, Verdict::Conditional(_) | Verdict::Refuted)) {
         let _ = writeln!(text, "{} {}", ruling.claim.id, ruling.verdict);
         text.push_str(&evidence(ruling));
@@ -86,7 +88,7 @@ fn overview(rulings: &[Ruling]) -> String {
     for (letter, title) in DOCUMENTS {
         let _ = writeln!(text, "{letter}: {title}");
     }
-    text.push_str("quorate claims ID … shows everything about a claim, the run that decided it included\n");
+    text.push_str("`quorate claims ID …` prints claims in full, with the run that decided each\n");
     text
 }
 
@@ -136,11 +138,15 @@ mod tests {
     use crate::arguments::{Arguments, Command};
 
     #[test]
-    fn the_command_of_a_run_says_all_that_befalls_it_to_the_last_digit() {
+    fn the_command_of_a_run_has_all_its_options_to_the_last_digit() {
         for line in [
             "quorate sim central -n 4 --entries 12 --partition 1@1.3..21.3 --recovery",
             "quorate sim lamport -n 5 --partition 1,2/3,4@0.000001..2 --partition 5@3..4.5 --recovery",
             "quorate sim majority -n 3 --delay constant:0.333333 --crash 2@1.103449 --pause 1@1.103449..3.333333",
+            "quorate sim maekawa -n 7 --entries-each 2 --withdraw-rate 0.1 --initial-clock 1=40 --loss-rate 0.1 \
+             --duplicate-rate 0.2 --absent 3 --drift-ppm 50 --delay-bound 2 --sets plane --property progress",
+            "quorate sim lamport -n 3 --ask 1@0,2@0 --entries-each 1",
+            "quorate sim lamport -n 3 --entries-each 1 --entries 2",
         ] {
             let Command::Sim(sim) = Arguments::parse_from(line.split_whitespace()).command else { panic!("{line}") };
             assert_eq!(command_line::sim(&sim.algorithm, &sim.run.experiment()), line);

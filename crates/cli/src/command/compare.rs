@@ -1,4 +1,4 @@
-//! `quorate compare`: all algorithms side by side, published costs beside measured ones.
+//! `quorate compare`: compares the published and the measured costs of all algorithms.
 
 use std::process::ExitCode;
 
@@ -35,11 +35,13 @@ pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> Result<ExitCo
         terminal.print_json(&json!({ "mutex": mutex, "election": election, "recovery": recovery }))?;
     } else {
         let text = [
-            section("Mutual exclusion", "messages, and delays in δ; each use is an entry and an exit", &mutex),
+            section("Mutual exclusion", "messages and delays (δ) of one entry and one exit", &mutex),
             section("Election", "messages", &election),
             recovery_section(&recovery),
-            "published → measured; * where they differ; – where there is nothing to compare or to measure\n".into(),
-            "token-ring, alone: everybody asks at random, every 100 δ; what is within 5 % does not differ\n".into(),
+            "published → measured; * marks a difference; – means not published or not measurable\n".into(),
+            "token-ring, alone: all processes request entry at random, every 100 δ on average; differences up to 5 % \
+             are not marked\n"
+                .into(),
             documents(&mutex.iter().chain(&election).filter_map(|row| row.sources).collect::<Vec<_>>()),
         ];
         terminal.print(&text.concat())?;
@@ -55,7 +57,7 @@ pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> Result<ExitCo
     Ok(ExitCode::SUCCESS)
 }
 
-/// How many things are measured at each size: every algorithm, and its crashes if it recovers.
+/// The number of measurements for each size: one for each algorithm, and its crashes if it recovers.
 fn steps(names: &[String]) -> usize {
     let asked = ENTRIES.iter().filter(|entry| names.is_empty() || names.iter().any(|name| name == entry.name));
     let crashes = |entry: &Entry| if entry.recovery.is_some() { Victim::ALL.len() } else { 0 };
@@ -90,14 +92,14 @@ pub(crate) fn section(title: &str, unit: &str, rows: &[Row]) -> String {
     format!("{} ({unit})\n{}\n", styled(HEADING, title), table.render())
 }
 
-/// What a crash costs those who go on.
+/// The costs of a crash for the other processes.
 fn recovery_section(rows: &[RecoveryRow]) -> String {
     if rows.is_empty() {
         return String::new();
     }
     let mut table = Table::new(2);
     let sizes = rows.first().into_iter().flat_map(|row| &row.cells).map(|cell| format!("n = {}", cell.n));
-    table.row(["".into(), "who crashes".into()].into_iter().chain(sizes).collect::<Vec<String>>());
+    table.row(["".into(), "crashed process".into()].into_iter().chain(sizes).collect::<Vec<String>>());
     let mut last = "";
     for row in rows {
         let name = if row.algorithm == last { String::new() } else { styled(HEADING, row.algorithm) };
@@ -108,7 +110,7 @@ fn recovery_section(rows: &[RecoveryRow]) -> String {
         });
         table.row([name, row.victim.words().to_string()].into_iter().chain(cells));
     }
-    let unit = "messages / time from a crash to the next entry; heartbeats every 5 delays tell of it";
+    let unit = "messages / time from a crash to the next entry; heartbeats every 5 δ detect the crash";
     format!("{} ({unit})\n{}\n", styled(HEADING, "Recovery"), table.render())
 }
 

@@ -4,15 +4,13 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use clap::CommandFactory;
-
-use crate::arguments::Arguments;
+use crate::arguments;
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::Terminal;
 
 pub(crate) fn completions(shell: clap_complete::Shell, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let mut script = Vec::new();
-    clap_complete::generate(shell, &mut Arguments::command(), "quorate", &mut script);
+    clap_complete::generate(shell, &mut arguments::command(), "quorate", &mut script);
     terminal.print(&String::from_utf8_lossy(&script))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -21,12 +19,12 @@ pub(crate) fn man(directory: Option<&Path>, terminal: &mut Terminal) -> Result<E
     match directory {
         None => {
             let mut page = Vec::new();
-            clap_mangen::Man::new(Arguments::command()).render(&mut page)?;
+            clap_mangen::Man::new(arguments::command()).render(&mut page)?;
             terminal.print(&String::from_utf8_lossy(&page))?;
         }
         Some(directory) => {
             let written: io::Result<()> = std::fs::create_dir_all(directory)
-                .and_then(|()| clap_mangen::generate_to(Arguments::command(), directory));
+                .and_then(|()| clap_mangen::generate_to(arguments::command(), directory));
             written.map_err(|error| Failure::File { path: directory.display().to_string(), error })?;
         }
     }

@@ -1,4 +1,4 @@
-//! `quorate diagram`: a trace as a picture, the laboratory's or that of real nodes.
+//! `quorate diagram`: draws a trace of the laboratory or of real nodes.
 
 use std::collections::BTreeSet;
 use std::path::Path;
@@ -20,16 +20,16 @@ const MOST_NAMED: usize = 10;
 
 pub(crate) fn run(arguments: &Diagram, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let path = &arguments.output;
-    let format = files::form_of_diagram("-o", path, terminal)?;
+    let format = files::form_of_diagram("--output", path, terminal)?;
     let run = load(arguments)?;
     for missing in &run.missing {
-        terminal.warn(&format!("{missing}; so the picture is not whole"));
+        terminal.warn(&format!("{missing}; the diagram is incomplete"));
     }
     let picture = Picture { n: run.n, records: &run.records, title: run.title, marks: run.marks };
     let command = Some(files::command_line(std::env::args_os()));
     let view = View { unit: run.unit, command, ..arguments.view.view() };
     files::draw(path, &picture, format, &view, terminal)?;
-    terminal.remark(&format!("{} records, drawn in {}", run.records.len(), path.display()));
+    terminal.remark(&format!("drew {} records to {}", run.records.len(), path.display()));
     Ok(ExitCode::SUCCESS)
 }
 
@@ -69,15 +69,17 @@ fn is_of_the_laboratory(bytes: &[u8]) -> bool {
 fn of_the_laboratory(arguments: &Diagram, path: &Path, bytes: &[u8]) -> Result<Run, Failure> {
     let name = path.display();
     if arguments.file.len() > 1 {
-        let why = "it is the laboratory's, and has a whole run: draw it alone";
+        let why = "this trace of the laboratory contains a whole run: pass no other file";
         return Err(Failure::Usage(format!("{name}: {why}")));
     }
     if arguments.resource.is_some() {
-        return Err(Failure::Usage(format!("{name}: it is the laboratory's, which has no --resource to choose")));
+        return Err(Failure::Usage(format!(
+            "{name}: a trace of the laboratory has only one resource: leave out --resource"
+        )));
     }
     let records = lines(bytes).map(|(line, bytes)| {
         serde_json::from_slice::<Record>(bytes)
-            .map_err(|error| Failure::Usage(format!("{name}, line {line}: this is no record: {error}")))
+            .map_err(|error| Failure::Usage(format!("{name}, line {line}: not a trace record: {error}")))
     });
     let records = records.collect::<Result<Vec<_>, _>>()?;
     let n = diagram::group(&records);
@@ -137,9 +139,9 @@ fn choose<'a>(wanted: Option<&'a str>, names: &BTreeSet<&'a str>) -> Result<Opti
     };
     match wanted {
         Some(name) if names.contains(name) => Ok(Some(name)),
-        Some(name) => Err(Failure::Usage(format!("--resource {name:?}: the traces are about {}", known()))),
+        Some(name) => Err(Failure::Usage(format!("--resource {name:?}: unknown; the traces are about {}", known()))),
         None if names.len() > 1 => Err(Failure::Usage(format!(
-            "the traces are about several resources: choose one by --resource: {}",
+            "the traces are about several resources: choose one with --resource: {}",
             known()
         ))),
         None => Ok(names.first().copied()),

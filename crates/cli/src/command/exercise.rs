@@ -1,4 +1,4 @@
-//! `quorate exercise`: algorithms that are wrong in one place, and the run that shows it.
+//! `quorate exercise`: algorithms with one bug each, and the run that shows it.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -18,7 +18,10 @@ const WIDTH: usize = 100;
 pub(crate) fn run(arguments: &ExerciseArguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let Some(exercise) = arguments.exercise else {
         if arguments.hint || arguments.answer {
-            return Err(Failure::Usage("a hint or an answer to which exercise? Give its number".to_string()));
+            return Err(Failure::Usage(
+                "--hint and --answer need the number of an exercise, for example `quorate exercise 2 --hint`"
+                    .to_string(),
+            ));
         }
         list(terminal)?;
         return Ok(ExitCode::SUCCESS);
@@ -62,7 +65,8 @@ fn summary(exercise: &Exercise) -> Value {
 
 fn list(terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.is_json() {
-        terminal.print_json(&all().iter().map(summary).collect::<Vec<_>>())?;
+        let exercises: Vec<_> = all().iter().map(summary).collect();
+        terminal.print_json(&json!({ "exercises": exercises }))?;
         return Ok(());
     }
     let mut table = Table::new(4);
@@ -70,8 +74,8 @@ fn list(terminal: &mut Terminal) -> Result<(), Failure> {
         let number = format!("{:2}", exercise.number);
         table.row([number, styled(HEADING, exercise.title), exercise.lesson.title.into(), exercise.goal().to_string()]);
     }
-    let text = "Each of these algorithms is wrong in one place. Find the run that shows it.\n\n".to_string();
-    terminal.print(&(text + &table.render() + "\n`quorate exercise N` shows one of them.\n"))?;
+    let text = "Each of these algorithms has one bug. Find a run that shows it.\n\n".to_string();
+    terminal.print(&(text + &table.render() + "\n`quorate exercise N` shows exercise N.\n"))?;
     Ok(())
 }
 
@@ -105,14 +109,14 @@ fn bounds(exercise: &Exercise) -> String {
     let order = if exercise.lesson.is_fifo() {
         "messages between two processes arrive in order"
     } else {
-        "messages may overtake each other"
+        "messages may arrive in any order"
     };
     let pokes = match exercise.pokes {
         0 => String::new(),
-        pokes => format!("; the applications send at most {} of their own", number(pokes)),
+        pokes => format!("; the applications send at most {} messages of their own", number(pokes)),
     };
     format!(
-        "There are {} processes, each of which {verb} at most {}; {order}{pokes}.",
+        "There are {} processes. Each {verb} at most {}; {order}{pokes}.",
         number(exercise.n),
         often(exercise.times)
     )
@@ -135,13 +139,13 @@ fn question(exercise: &Exercise) -> String {
 
 fn how_to_check(exercise: &Exercise, hinted: bool) -> String {
     let number = exercise.number;
-    let hint = if hinted { String::new() } else { format!("`quorate exercise {number} --hint` says where to look; ") };
-    format!("{hint}`quorate exercise {number} --answer` shows the shortest run")
+    let hint = if hinted { String::new() } else { format!("`quorate exercise {number} --hint` prints a hint; ") };
+    format!("{hint}`quorate exercise {number} --answer` prints the answer")
 }
 
 fn answer_text(exercise: &Exercise, findings: &Findings, run: &Counterexample) -> String {
     let count = run.steps.len();
-    let mut text = format!("\n{}\n", styled(HEADING, &format!("The shortest run has {count} steps:")));
+    let mut text = format!("\n{}\n", styled(HEADING, &format!("Shortest counterexample, {count} steps:")));
     let mut table = Table::new(2);
     for (number, step) in (1..).zip(&run.steps) {
         table.row([format!("{number:4}"), step.clone()]);
@@ -158,9 +162,9 @@ fn answer_text(exercise: &Exercise, findings: &Findings, run: &Counterexample) -
     }
     let others: Vec<_> = exercise.breaks[1..].iter().map(|goal| goal.name()).collect();
     if !others.is_empty() {
-        text += &format!("\nIt breaks {}, too.\n", others.join(" and "));
+        text += &format!("\nThe bug also violates {}.\n", others.join(" and "));
     }
-    text += &format!("\n{}\n", styled(DIM, &format!("found among {} states", findings.states)));
+    text += &format!("\n{}\n", styled(DIM, &format!("{} states explored", findings.states)));
     text
 }
 

@@ -1,4 +1,4 @@
-//! `quorate judge`: traces of real nodes, judged by the same properties as the laboratory's runs.
+//! `quorate judge`: checks traces of real nodes for the same properties as the laboratory's runs.
 
 use std::process::ExitCode;
 
@@ -9,9 +9,9 @@ use quorate_lab::judge::{Correction, Finding, Judgement, Mistake, judge, read};
 use super::compare::section;
 use crate::arguments::Judge;
 
-/// By so many microseconds a clock has to be wrong that it is said; all of them are in the JSON.
+/// Clock corrections of fewer microseconds are only in the JSON.
 const LEAST_SAID: u64 = 1000;
-/// So many resources are shown one by one; all of them are in the JSON.
+/// The text shows at most this many resources; the JSON has all.
 const MOST_SHOWN: usize = 20;
 
 pub(crate) fn run(arguments: &Judge, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
@@ -39,9 +39,7 @@ fn text(judgement: &Judgement) -> String {
         text.push_str(&clock(correction));
     }
     if let Some(Mistake { by: who, of, .. }) = judgement.mistaken {
-        text.push_str(&format!(
-            "{who} falsely suspected {of}; from then on, two nodes can be inside at the same time\n"
-        ));
+        text.push_str(&format!("{who} suspected {of} falsely: two processes may have been inside at the same time\n"));
     }
     text.push('\n');
     text.push_str(&verdicts(judgement));
@@ -50,7 +48,7 @@ fn text(judgement: &Judgement) -> String {
             let lives = judgement.lives.iter().filter(|life| life.header.process == *id);
             let last = lives.max_by_key(|life| life.header.incarnation);
             let is_cut = last.is_some_and(|life| life.ended.is_none());
-            format!("{id} names {leader}{}", if is_cut { " (its trace ends without an end record)" } else { "" })
+            format!("{id} names {leader}{}", if is_cut { " (its trace ends abruptly)" } else { "" })
         });
         text.push_str(&format!("\nleaders at the end: {}\n", named.collect::<Vec<_>>().join(", ")));
     }
@@ -64,14 +62,15 @@ fn clock(Correction { process, incarnation, ahead }: &Correction) -> String {
     let seconds = ahead.unsigned_abs() as f64 / 1e6;
     let side = if *ahead > 0 { "ahead" } else { "behind" };
     format!(
-        "the clock of {process} in incarnation {incarnation} was {seconds:.3} s {side}; corrected by its messages\n"
+        "the clock of {process} (incarnation {incarnation}) was {seconds:.3} s {side}; corrected by the times of its \
+         messages\n"
     )
 }
 
 fn title(judgement: &Judgement) -> String {
     let options = judgement.header.options.iter().map(|(key, value)| format!(", {key}={value}"));
     let [lives, killed] = [judgement.lives.len(), judgement.lives.iter().filter(|life| life.ended.is_none()).count()];
-    let ends = if killed > 0 { format!(", {killed} of them without an end record") } else { String::new() };
+    let ends = if killed > 0 { format!(", {killed} of them end abruptly") } else { String::new() };
     format!(
         "{}{}, {} nodes, {} records of {lives} incarnations{ends}",
         styled(HEADING, judgement.entry.name),
@@ -84,7 +83,7 @@ fn title(judgement: &Judgement) -> String {
 fn verdicts(judgement: &Judgement) -> String {
     let mut table = Table::new(3);
     for (property, resource, finding) in judgement.findings() {
-        let promise = if judgement.is_promised(property, finding) { "" } else { "(not promised here) " };
+        let promise = if judgement.is_promised(property, finding) { "" } else { "(not promised) " };
         let (verdict, why) = in_words(finding, &format!("{:?}", resource.name));
         table.row([property.name().to_string(), verdict, format!("{promise}{why}")]);
     }
@@ -93,7 +92,7 @@ fn verdicts(judgement: &Judgement) -> String {
         table.row(["one-leader".to_string(), verdict, why]);
     }
     if judgement.resources.is_empty() {
-        return format!("{}no resource was requested\n", table.render());
+        return format!("{}no process requested entry\n", table.render());
     }
     table.render()
 }
@@ -123,7 +122,7 @@ fn resources(judgement: &Judgement) -> String {
         table.row([name, resource.bill.entries.to_string(), resource.bill.total().to_string(), each]);
     }
     let more = judgement.resources.len().saturating_sub(MOST_SHOWN);
-    let more = if more > 0 { format!("and {more} more; --json prints all of them\n") } else { String::new() };
+    let more = if more > 0 { format!("and {more} more; --json prints all\n") } else { String::new() };
     format!("{}{more}\n", table.render())
 }
 
@@ -138,7 +137,9 @@ fn costs(judgement: &Judgement) -> String {
     }
     let clocks = match bill.negative {
         0 => String::new(),
-        times => format!("hand-overs with a negative duration, because the machines' clocks differ: {times}\n"),
+        times => {
+            format!("entries with a negative synchronization delay, because the machines' clocks differ: {times}\n")
+        }
     };
     let unit = "messages; delays in ms, published in δ";
     format!("{}{clocks}\n{}", table.render(), section("Costs", unit, &judgement.rows()))

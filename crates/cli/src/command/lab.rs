@@ -9,21 +9,29 @@ use quorate_lab::command::output::Terminal;
 use quorate_lab::page::{self, DEFAULT_ADDRESS, Limits};
 use serde_json::json;
 
-/// The laboratory in a browser: run, look, interfere, explore, and read what the literature claims.
+/// Open the laboratory in a browser: simulate and explore algorithms, inject faults, read the claims.
 ///
-/// Everything that one chooses is in the address of the page, so that a link shows the same to others. The page loads
-/// nothing from elsewhere. On an address that others can reach it is for a class: what one visitor may ask for is then
-/// limited, and nobody has to say who they are. Visitors are told apart by their addresses: a class behind one router
-/// that translates addresses, or behind a proxy, counts as one visitor.
+/// This command serves a web page until Ctrl-C. The address of the page contains all choices, so a link shows the same
+/// run to others. The page loads nothing from other servers.
+///
+/// By default only this machine can open the page. If --listen names an address that other machines can reach, there is
+/// no authentication, and the work of each visitor is limited. Visitors are distinguished by their IP addresses:
+/// visitors behind one proxy or address-translating router count as one.
 #[derive(Args, Debug)]
+#[command(after_long_help = "\
+Examples:
+  For yourself:
+    quorate lab
+  For a class:
+    quorate lab --listen 0.0.0.0:7430")]
 pub(crate) struct Lab {
-    /// Where to show it; with an address that others reach, a class can come
+    /// IP address and port to listen on
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_ADDRESS, value_parser = parse_listen)]
     listen: SocketAddr,
 }
 
 fn parse_listen(text: &str) -> Result<SocketAddr, String> {
-    text.parse().map_err(|_| format!("write an IP address and a port, as in {DEFAULT_ADDRESS} or 0.0.0.0:7430"))
+    text.parse().map_err(|_| format!("give an IP address and a port, for example {DEFAULT_ADDRESS} or 0.0.0.0:7430"))
 }
 
 pub(crate) fn run(lab: &Lab, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
@@ -35,15 +43,20 @@ pub(crate) fn run(lab: &Lab, terminal: &mut Terminal) -> Result<ExitCode, Failur
 }
 
 async fn serve(listen: SocketAddr, terminal: &mut Terminal) -> Result<(), Failure> {
-    let refused = |error| Failure::Failed(format!("{listen}: {error}; --listen chooses another address"));
+    let refused =
+        |error| Failure::Failed(format!("cannot listen on {listen}: {error}; choose another address with --listen"));
     let listener = tokio::net::TcpListener::bind(listen).await.map_err(refused)?;
     let address = listener.local_addr()?;
     let limits = if address.ip().is_loopback() { Limits::ALONE } else { Limits::CLASS };
     if terminal.is_json() {
         terminal.print(&format!("{}\n", json!({ "address": address.to_string() })))?;
     } else {
-        let whose = if address.ip().is_unspecified() { "; others put this machine's address in its place" } else { "" };
-        terminal.print(&format!("the laboratory is at http://{address}/{whose} (Ctrl-C ends it)\n"))?;
+        let whose = if address.ip().is_unspecified() {
+            " (on other machines, replace the address by that of this machine)"
+        } else {
+            ""
+        };
+        terminal.print(&format!("laboratory: http://{address}/{whose}; press Ctrl-C to stop\n"))?;
     }
     tokio::select! {
         never = page::serve(listener, limits) => match never {},

@@ -1,4 +1,4 @@
-//! `quorate violation`: majority voting's chance of letting two in.
+//! `quorate violation`: how likely majority voting violates mutual exclusion.
 
 use std::num::NonZeroU64;
 use std::process::ExitCode;
@@ -12,7 +12,8 @@ use quorate_lab::command::output::{Table, Terminal, number};
 
 pub(crate) fn run(arguments: &Violation, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let voting = Voting::new(arguments.coordinators, arguments.votes, arguments.uptime, arguments.reset)?;
-    let trials = NonZeroU64::new(arguments.trials).ok_or_else(|| Failure::Usage("trials: at least 1".to_string()))?;
+    let trials =
+        NonZeroU64::new(arguments.trials).ok_or_else(|| Failure::Usage("--trials must be at least 1".to_string()))?;
     let mut bar = terminal.progress(arguments.trials, "trials");
     let simulated = voting.simulate(trials, arguments.seed, &mut |done| bar.set(done, ""));
     drop(bar);
@@ -37,19 +38,27 @@ pub(crate) fn run(arguments: &Violation, terminal: &mut Terminal) -> Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// The three answers for people.
+/// The text of the three probabilities.
 fn text(voting: &Voting, simulated: &Simulated) -> String {
     let mut table = Table::new(3);
     let row = |name: &str, probability: f64, note: String| [name.to_string(), number(probability), note];
     table.row(row(
         "formula",
         voting.formula(),
-        format!("as published: at least {} of {} voters forget", voting.forgotten_needed_by_formula(), voting.votes()),
+        format!(
+            "as published: at least {} of {} voters lose their votes",
+            voting.forgotten_needed_by_formula(),
+            voting.votes()
+        ),
     ));
     table.row(row(
         "exact",
         voting.exact(),
-        format!("a second process finds {} votes: at least {} forget", voting.votes(), voting.forgotten_needed()),
+        format!(
+            "a second process gets {} votes: at least {} coordinators lose their votes",
+            voting.votes(),
+            voting.forgotten_needed()
+        ),
     ));
     table.row(row(
         "simulated",
@@ -63,12 +72,12 @@ fn text(voting: &Voting, simulated: &Simulated) -> String {
         ),
     ));
     let heading = format!(
-        "{} coordinators, {} votes; each forgets with probability {} while somebody is inside\n\n",
+        "{} coordinators, {} votes; each coordinator loses its vote with probability {} while a process is inside\n\n",
         voting.coordinators(),
         voting.votes(),
         number(voting.reset_probability())
     );
-    let note = "exact and simulated: somebody is inside with just these votes, as in the document; \
-                `quorate sim majority` asks for all\n";
+    let note = "exact and simulated: the process that is inside has exactly this number of votes, as in the \
+                literature; in `quorate sim majority` a process asks all coordinators for their votes\n";
     heading + &table.render() + "\n" + note
 }

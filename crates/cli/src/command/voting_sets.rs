@@ -1,4 +1,4 @@
-//! `quorate voting-sets`: who asks whom, and whether the published conditions hold.
+//! `quorate voting-sets`: prints voting sets, and checks the published conditions.
 
 use std::fmt::Write;
 use std::process::ExitCode;
@@ -51,7 +51,7 @@ pub(crate) fn run(arguments: &VotingSetsArguments, terminal: &mut Terminal) -> R
     let yes = |holds: bool| if holds { styled(GOOD, "yes") } else { styled(BAD, "no") };
     let span = |(least, most): (u32, u32)| if least == most { least.to_string() } else { format!("{least} to {most}") };
     table.row(["every process is in its own set".to_string(), yes(conditions.own), String::new()]);
-    table.row(["every two sets meet".to_string(), yes(conditions.meet), String::new()]);
+    table.row(["every two sets have a common member".to_string(), yes(conditions.meet), String::new()]);
     table.row([
         "all sets have the same size K".to_string(),
         yes(conditions.equal_size()),

@@ -32,7 +32,7 @@ pub fn check(algorithm: &str, exploration: &Exploration) -> String {
         ("pokes", bounds.pokes),
         ("crashes", bounds.crashes),
         ("restarts", bounds.restarts),
-        ("loss", bounds.losses),
+        ("losses", bounds.losses),
         ("duplicates", bounds.duplicates),
         ("withdrawals", bounds.withdrawals),
         ("suspicions", bounds.suspicions),
@@ -54,13 +54,11 @@ pub fn check(algorithm: &str, exploration: &Exploration) -> String {
         put(true, "timing", if timing == Timing::Synchronous { "synchronous" } else { "asynchronous" });
     }
     put(exploration.delay_bound != 1, "delay-bound", &exploration.delay_bound.to_string());
-    put(exploration.drift > 0, "drift", &exploration.drift.to_string());
+    put(exploration.drift > 0, "drift-ticks", &exploration.drift.to_string());
     if let Some(timeouts) = bounds.timeouts {
         put(true, "timeouts", &timeouts.to_string());
     }
-    for (key, value) in &exploration.options {
-        put(true, "option", &format!("{key}={value}"));
-    }
+    put_options(&exploration.options, &mut put);
     if let Some(goals) = &exploration.goals {
         put(true, "property", &list(goals, ToString::to_string));
     }
@@ -89,8 +87,8 @@ pub fn sim(algorithm: &str, experiment: &Experiment) -> String {
         clients,
         starters,
         until,
-        // What is watched and kept does not change the run.
-        properties: _,
+        properties,
+        // How much is kept does not change the run.
         keep_records: _,
     } = experiment;
     let mut line = format!("quorate sim {algorithm} -n {n}");
@@ -106,16 +104,16 @@ pub fn sim(algorithm: &str, experiment: &Experiment) -> String {
         put(true, "order", order_name(*order));
     }
     put_clients(clients, &usual.clients, &mut put);
-    put(*loss != 0.0, "loss", &loss.to_string());
-    put(*duplicate != 0.0, "duplicate", &duplicate.to_string());
+    put(*loss != 0.0, "loss-rate", &loss.to_string());
+    put(*duplicate != 0.0, "duplicate-rate", &duplicate.to_string());
     for Partition { parts, from, to } in partitions {
         let parts = parts.iter().map(|part| list(part, |id| id.number().to_string())).collect::<Vec<_>>().join("/");
         put(true, "partition", &format!("{parts}@{}..{}", exact_text(*from), exact_text(*to)));
     }
     put_faults(faults, &mut put);
-    put(*drift_ppm != 0, "drift", &drift_ppm.to_string());
+    put(*drift_ppm != 0, "drift-ppm", &drift_ppm.to_string());
     if let Some(bound) = bound {
-        put(true, "bound", &exact_text(*bound));
+        put(true, "delay-bound", &exact_text(*bound));
     }
     if let Some(perfect) = detector {
         put(true, "detector", detector_name(*perfect));
@@ -129,41 +127,55 @@ pub fn sim(algorithm: &str, experiment: &Experiment) -> String {
         put(recovery.interval != defaults.interval, "interval", &recovery.interval.to_string());
         put(recovery.missed != defaults.missed, "missed", &recovery.missed.to_string());
     }
-    for (key, value) in options {
-        put(true, "option", &format!("{key}={value}"));
-    }
+    put_options(options, &mut put);
     put(!starters.is_empty(), "starter", &list(starters, |&(id, at)| at_time(id, at)));
     if let Some(until) = until {
         put(true, "until", &exact_text(*until));
     }
+    if let Some(properties) = properties {
+        put(true, "property", &list(properties, |property| property.name().to_string()));
+    }
     line
 }
 
+fn put_options(options: &[(String, String)], put: &mut impl FnMut(bool, &str, &str)) {
+    for (key, value) in options {
+        match key.as_str() {
+            "sets" => put(true, "sets", value),
+            key => put(true, "option", &format!("{key}={value}")),
+        }
+    }
+}
+
 fn put_clients(clients: &ClientPlan, usual: &ClientPlan, put: &mut impl FnMut(bool, &str, &str)) {
-    let (mut entries, mut asks) = (usual.entries, String::new());
+    let mut entries = if clients.entries_each.is_some() { u64::MAX } else { usual.entries };
+    let mut asks = String::new();
     match &clients.workload {
         Workload::Contended => {}
         Workload::Alone => put(true, "workload", "alone"),
         Workload::Poisson(rate) => put(true, "workload", &format!("poisson:{rate}")),
         Workload::Causal => put(true, "workload", "causal"),
         Workload::List(requests) => {
-            entries = requests.len() as u64;
+            entries = if clients.entries_each.is_some() { u64::MAX } else { requests.len() as u64 };
             asks = list(requests, |&(id, at)| format!("{}@{}", id.number(), exact_text(at)));
         }
     }
     put(!asks.is_empty(), "ask", &asks);
+    if let Some(each) = clients.entries_each {
+        put(true, "entries-each", &each.to_string());
+    }
     put(clients.entries != entries, "entries", &clients.entries.to_string());
     put(clients.time_inside != usual.time_inside, "cs", &exact_text(clients.time_inside));
-    put(clients.withdraw != usual.withdraw, "withdraw", &clients.withdraw.to_string());
+    put(clients.withdraw != usual.withdraw, "withdraw-rate", &clients.withdraw.to_string());
     let clocks = list(&clients.clocks, |(id, number)| format!("{}={}", id.number(), number.get()));
-    put(!clocks.is_empty(), "clock", &clocks);
+    put(!clocks.is_empty(), "initial-clock", &clocks);
 }
 
 fn put_faults(faults: &[Fault], put: &mut impl FnMut(bool, &str, &str)) {
-    let (mut crashes, mut restarts, mut pauses) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut absent, mut crashes, mut restarts, mut pauses) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
     for fault in faults {
         match *fault {
-            Fault::AbsentFromTheBeginning(id) => crashes.push(id.number().to_string()),
+            Fault::AbsentFromTheBeginning(id) => absent.push(id.number().to_string()),
             Fault::Crash(id, at) => crashes.push(at_time(id, at)),
             Fault::Restart(id, at) => restarts.push(at_time(id, at)),
             Fault::Pause(id, from, to) => {
@@ -171,7 +183,7 @@ fn put_faults(faults: &[Fault], put: &mut impl FnMut(bool, &str, &str)) {
             }
         }
     }
-    for (option, given) in [("crash", crashes), ("restart", restarts), ("pause", pauses)] {
+    for (option, given) in [("absent", absent), ("crash", crashes), ("restart", restarts), ("pause", pauses)] {
         put(!given.is_empty(), option, &given.join(","));
     }
 }

@@ -1,4 +1,4 @@
-//! Why a command failed, in one line, and the exit code that says so.
+//! Why a command failed: one line of text, a kind, and an exit code.
 
 use std::process::ExitCode;
 
@@ -13,69 +13,72 @@ use quorate_core::catalog::UnknownAlgorithm;
 /// Why a command failed.
 #[derive(Debug, thiserror::Error)]
 pub enum Failure {
-    /// The experiment cannot be run; nothing was done, as in all cases but the last two.
+    /// The experiment cannot be run.
     #[error(transparent)]
     Experiment(#[from] ExperimentError),
-    /// It cannot be explored.
+    /// The exploration cannot be run.
     #[error(transparent)]
     Exploration(#[from] ExplorationError),
-    /// The name of a file does not say what to write into it.
+    /// A file name does not end in a known format.
     #[error(transparent)]
     Format(#[from] FormatError),
-    /// There is no such algorithm.
+    /// There is no algorithm of this name.
     #[error(transparent)]
     Algorithm(#[from] UnknownAlgorithm),
-    /// There is no such vote.
+    /// The numbers of votes and coordinators are impossible.
     #[error(transparent)]
     Voting(#[from] VotingError),
     /// A scenario cannot be played.
     #[error("{name}: {error}")]
     Scenario {
-        /// Its file or name.
+        /// The file or the name of the scenario.
         name: String,
         /// What is wrong with it.
         error: ScenarioError,
     },
-    /// A scenario was played, and what it expects did not happen.
+    /// A scenario was replayed, and its expectations were not met.
     #[error("{0}")]
     Expected(String),
-    /// It could not be done; the text says why, and what to do.
+    /// The command failed; the text gives the reason, and what to do.
     #[error("{0}")]
     Failed(String),
     /// A file could not be read.
-    #[error("reading {path}: {error}")]
+    #[error("cannot read {path}: {error}")]
     Reading {
-        /// Which.
+        /// The path of the file.
         path: String,
-        /// Why not.
+        /// The error of the operating system.
         error: std::io::Error,
     },
-    /// The arguments do not go together; the text says what does.
+    /// The arguments are wrong; the text says what is accepted.
     #[error("{0}")]
     Usage(String),
-    /// What was to be written could not be.
-    #[error("writing the output: {0}")]
+    /// Standard output could not be written.
+    #[error("cannot write standard output: {0}")]
     Output(#[from] std::io::Error),
     /// A file could not be written.
-    #[error("writing {path}: {error}")]
+    #[error("cannot write {path}: {error}")]
     File {
-        /// Which.
+        /// The path of the file.
         path: String,
-        /// Why not.
+        /// The error of the operating system.
         error: std::io::Error,
     },
 }
 
 const FAILED: u8 = 1;
-const USAGE: u8 = 2;
+/// The exit code of a mistake in the arguments.
+pub(super) const USAGE: u8 = 2;
+/// The kind of such an error.
+pub(super) const USAGE_KIND: &str = "usage";
 const SAFETY: u8 = 10;
 const LIVENESS: u8 = 11;
 const UNDECIDED: u8 = 12;
 
 impl Failure {
-    /// The exit code that says so.
-    pub fn exit_code(&self) -> ExitCode {
-        ExitCode::from(match self {
+    /// The exit code of the command: 2 for mistakes in its arguments, else 1.
+    pub fn code(&self) -> u8 {
+        match self {
             Failure::Experiment(_)
             | Failure::Exploration(_)
             | Failure::Format(_)
@@ -88,11 +91,28 @@ impl Failure {
             | Failure::Reading { .. }
             | Failure::Output(_)
             | Failure::File { .. } => FAILED,
-        })
+        }
+    }
+
+    /// The kind of error, as programs read it in the JSON of an error.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Failure::Experiment(_)
+            | Failure::Exploration(_)
+            | Failure::Format(_)
+            | Failure::Algorithm(_)
+            | Failure::Voting(_)
+            | Failure::Usage(_) => USAGE_KIND,
+            Failure::Scenario { .. } => "scenario",
+            Failure::Expected(_) => "unexpected",
+            Failure::Failed(_) => "failed",
+            Failure::Reading { .. } => "read",
+            Failure::Output(_) | Failure::File { .. } => "write",
+        }
     }
 }
 
-/// The exit code of a run in which this was the worst broken promise.
+/// The exit code of a command whose worst verdict is this one.
 pub fn exit_code(severity: Severity) -> ExitCode {
     match severity {
         Severity::Fine => ExitCode::SUCCESS,

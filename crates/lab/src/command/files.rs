@@ -1,4 +1,4 @@
-//! The files that are written: diagrams and traces, in the form that their names ask for; figures; pages.
+//! Files that commands write: diagrams and traces in the format of their file name, figures, and pages.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -9,8 +9,8 @@ use crate::diagram::{Format, Part, Picture, RenderError, Unit, View};
 use crate::plot::Figure;
 use crate::time::delta_text;
 
-/// What a diagram can be written as.
-const DRAWN: &str = ".svg, .html or .txt, or - for text here";
+/// The accepted file names of diagrams.
+const DRAWN: &str = ".svg, .html or .txt, or - for text on standard output";
 
 /// What to write, and where.
 #[derive(Debug)]
@@ -20,7 +20,7 @@ pub struct Files<'a> {
 }
 
 impl<'a> Files<'a> {
-    /// A file for a diagram and one for a trace, whose names say in which form; nothing is written yet.
+    /// A file for a diagram and one for a trace, whose names give the formats; nothing is written yet.
     pub fn new(
         diagram: Option<&'a PathBuf>,
         trace: Option<&'a PathBuf>,
@@ -32,19 +32,22 @@ impl<'a> Files<'a> {
             let Some(path) = path else { continue };
             let format = if is_diagram { form_of_diagram("--diagram", path, terminal)? } else { Format::of(path)? };
             if format.is_diagram() && !is_diagram {
-                return Err(Failure::Usage(format!("--trace {}: it writes .jsonl or .shiviz", path.display())));
+                return Err(Failure::Usage(format!(
+                    "--trace {}: a trace is a .jsonl or a .shiviz file; --diagram draws",
+                    path.display()
+                )));
             }
             files.push((path.as_path(), format));
         }
         if diagram.is_none() && (View { unit: Unit::default(), ..view.clone() }) != View::default() {
-            let why = "--down, --clocks, --fold, --from, --to and --records say how to draw";
-            return Err(Failure::Usage(format!("{why}: name a file with --diagram ({DRAWN})")));
+            let why = "--down, --clocks, --fold, --from, --to and --records change a diagram";
+            return Err(Failure::Usage(format!("{why}: add --diagram FILE ({DRAWN})")));
         }
         if let Part::Times { from: Some(from), to: Some(to) } = view.part
             && from > to
         {
             let [from, to] = [from, to].map(delta_text);
-            return Err(Failure::Usage(format!("--from {from} comes after --to {to}: nothing is between them")));
+            return Err(Failure::Usage(format!("--from {from} is later than --to {to}: exchange them")));
         }
         Ok(Files { files, view: View { command: Some(command_line(std::env::args_os())), ..view } })
     }
@@ -66,23 +69,30 @@ impl<'a> Files<'a> {
     }
 }
 
-/// In which form a diagram is written to a file, or to standard output if that is what its name says.
+/// The format of a diagram, from its file name. The name - means text on standard output.
 pub fn form_of_diagram(option: &str, path: &Path, terminal: &Terminal) -> Result<Format, Failure> {
     if is_standard_output(path) {
-        return match terminal.is_json() {
-            true => Err(Failure::Usage(format!("{option} -: with --json, name a file"))),
-            false => Ok(Format::Text),
-        };
+        check_standard_output(option, path, terminal)?;
+        return Ok(Format::Text);
     }
     let format = Format::of(path)?;
     match format.is_diagram() {
         true => Ok(format),
-        false => Err(Failure::Usage(format!("{option} {}: it draws {DRAWN}", path.display()))),
+        false => Err(Failure::Usage(format!("{option} {}: a diagram is a {DRAWN}", path.display()))),
     }
 }
 
-fn is_standard_output(path: &Path) -> bool {
+/// Whether a file name means standard output.
+pub(crate) fn is_standard_output(path: &Path) -> bool {
     path == Path::new("-")
+}
+
+/// Refuses to write both JSON and a file to standard output.
+pub(crate) fn check_standard_output(option: &str, path: &Path, terminal: &Terminal) -> Result<(), Failure> {
+    match is_standard_output(path) && terminal.is_json() {
+        true => Err(Failure::Usage(format!("{option} -: --json prints to standard output, too; name a file instead"))),
+        false => Ok(()),
+    }
 }
 
 /// A command as one would type it: the program without its folder, and words that a shell takes as they are.
@@ -98,34 +108,34 @@ pub fn command_line(words: impl IntoIterator<Item = OsString>) -> String {
     quoted.collect::<Vec<_>>().join(" ")
 }
 
-/// A folder for figures. Made before anything is measured, so that a wrong name costs no time.
+/// A directory for figures. It is created before anything is measured, so that a wrong name costs no time.
 #[derive(Debug)]
 pub struct Folder<'a>(&'a Path);
 
 impl<'a> Folder<'a> {
-    /// The folder of this name, which is made if it is not there.
+    /// The directory of this name, which is created if it does not exist.
     pub fn new(path: &'a Path) -> Result<Folder<'a>, Failure> {
         if path.exists() && !path.is_dir() {
             let path = path.display();
-            return Err(Failure::Usage(format!("--plot {path}: this is a file; name a folder for the figures")));
+            return Err(Failure::Usage(format!("--plot {path}: this is a file; name a directory for the figures")));
         }
-        let is_picture = path.extension().is_some_and(|end| ["svg", "png", "html"].iter().any(|one| end == *one));
+        let is_picture = path.extension().is_some_and(|end| ["svg", "html"].iter().any(|one| end == *one));
         if is_picture && !path.exists() {
             let (path, stem) = (path.display(), path.with_extension(""));
-            let why = "figures are several files, so name a folder for them";
-            return Err(Failure::Usage(format!("--plot {path}: {why}, as in --plot {}", stem.display())));
+            let why = "the figures are several files; name a directory";
+            return Err(Failure::Usage(format!("--plot {path}: {why}, for example --plot {}", stem.display())));
         }
         std::fs::create_dir_all(path).map_err(|error| Failure::File { path: path.display().to_string(), error })?;
         Ok(Folder(path))
     }
 
-    /// Writes figures into it, one file each, and says which.
+    /// Writes one file for each figure. Returns a sentence that names them.
     pub fn write(&self, figures: &[Figure]) -> Result<String, Failure> {
         for figure in figures {
             write(&self.0.join(format!("{}.svg", figure.name)), figure.svg())?;
         }
         let names: Vec<_> = figures.iter().map(|figure| format!("{}.svg", figure.name)).collect();
-        Ok(format!("{} has {}", self.0.display(), names.join(", ")))
+        Ok(format!("wrote {} to {}", names.join(", "), self.0.display()))
     }
 }
 
@@ -133,10 +143,12 @@ impl<'a> Folder<'a> {
 pub fn check_page(path: &Path) -> Result<(), Failure> {
     let shown = path.display();
     if path.is_dir() {
-        return Err(Failure::Usage(format!("--html {shown}: this is a folder; name a file in it")));
+        return Err(Failure::Usage(format!("--html {shown}: this is a directory; name a file")));
     }
     match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
-        Some(folder) => Err(Failure::Usage(format!("--html {shown}: there is no folder {}", folder.display()))),
+        Some(folder) => {
+            Err(Failure::Usage(format!("--html {shown}: the directory {} does not exist", folder.display())))
+        }
         None => Ok(()),
     }
 }

@@ -13,9 +13,11 @@
 pub mod check;
 pub mod failure;
 pub mod files;
+pub mod interrupt;
 pub mod output;
 pub mod parse;
 pub mod program;
+pub mod renamed;
 pub mod replay;
 pub mod scenarios;
 pub mod sim;

@@ -1,26 +1,54 @@
-//! What people and programs see: text with colours where a terminal shows them, JSON, progress, warnings.
+//! Output for people and programs: text (coloured on a terminal), JSON, progress and warnings.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
 use anstyle::{AnsiColor, Style};
-use clap::Args;
+use clap::{Arg, ArgAction, ArgMatches};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use serde_json::json;
 
 use super::failure::Failure;
 
-/// In which form a program prints: arguments of every command.
-#[derive(Args, Clone, Copy, Debug)]
+/// How a command prints: the options `--json` and `--quiet`.
+///
+/// [`Form::add_to`] gives every command `--quiet`, and `--json` to those that have it; [`Form::of`] reads them.
+#[derive(Clone, Copy, Debug, Default)]
 pub struct Form {
-    /// Print JSON, for programs
-    #[arg(long, global = true, display_order = 900)]
     json: bool,
-
-    /// Show no progress and no warnings
-    #[arg(long, short, global = true, display_order = 901)]
     quiet: bool,
+}
+
+impl Form {
+    /// Adds `--quiet` to a program, and `--json` to its commands, except those that print nothing for programs.
+    #[must_use]
+    pub fn add_to(program: clap::Command, without_json: &[&str]) -> clap::Command {
+        let flag = |name, help| Arg::new(name).long(name).global(true).action(ArgAction::SetTrue).help(help);
+        let json = || {
+            let long = "Print one JSON object instead of text. Warnings and errors are JSON objects, too, on standard \
+                        error; an error has the fields `error`, `kind` and `exit`";
+            flag("json", "Print JSON instead of text").long_help(long).display_order(900)
+        };
+        let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_string()).collect();
+        let with_json = names.into_iter().filter(|name| !without_json.contains(&name.as_str()));
+        let program = with_json.fold(program, |program, name| program.mut_subcommand(name, |one| one.arg(json())));
+        program.arg(flag("quiet", "Print no progress and no warnings").short('q').display_order(901))
+    }
+
+    /// The form that these matches ask for.
+    pub fn of(matches: &ArgMatches) -> Form {
+        let is_given = |matches: &ArgMatches, name| matches.try_get_one(name).ok().flatten() == Some(&true);
+        let mut form = Form::default();
+        let mut level = Some(matches);
+        while let Some(matches) = level {
+            form.json |= is_given(matches, "json");
+            form.quiet |= is_given(matches, "quiet");
+            level = matches.subcommand().map(|(_, matches)| matches);
+        }
+        form
+    }
 }
 
 /// Where a program writes.
@@ -55,11 +83,11 @@ impl Terminal {
         self.offer(text).map(drop)
     }
 
-    /// Prints text, and says whether anybody reads on: for output that would never end by itself.
+    /// Prints text, and returns whether the reader is still there: for output that would never end by itself.
     pub fn offer(&mut self, text: &str) -> io::Result<bool> {
         let written = self.out.write_all(text.as_bytes()).and_then(|()| self.out.flush());
         match written {
-            // Who closes our output, as `head` does, has seen enough.
+            // A reader that closes the pipe, as `head` does, has seen enough.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
             other => other.map(|()| true),
         }
@@ -72,37 +100,40 @@ impl Terminal {
         self.print(&text)
     }
 
-    /// Says something that is not the result.
+    /// Prints a warning to standard error, unless `--quiet` is given.
     pub fn warn(&self, text: &str) {
         if !self.form.quiet {
-            tell(&self.program, text);
+            self.complain(text);
         }
     }
 
-    /// Says what went wrong, also to who wants to hear nothing else.
+    /// Prints a warning to standard error, even with `--quiet`.
     pub fn complain(&self, text: &str) {
-        tell(&self.program, text);
+        match self.form.json {
+            true => tell_json(&json!({ "warning": text })),
+            false => tell(&self.program, text),
+        }
     }
 
-    /// Says something to who watches, and to nobody else.
+    /// Prints a remark to standard error if it is a terminal.
     pub fn remark(&self, text: &str) {
         if io::stderr().is_terminal() {
             self.warn(text);
         }
     }
 
-    /// Says how far the work is where no progress bar shows it.
+    /// Prints how far the work is to standard error if it is no terminal, and so shows no progress bar.
     pub fn remark_elsewhere(&self, text: &str) {
         if !io::stderr().is_terminal() {
             self.warn(text);
         }
     }
 
-    /// Tells why a command failed, if it did; either way, its exit code.
+    /// Prints the error of a command that failed to standard error. Returns the exit code in any case.
     pub fn conclude(&self, result: Result<ExitCode, Failure>) -> ExitCode {
         result.unwrap_or_else(|failure| {
-            tell(&self.program, &failure.to_string());
-            failure.exit_code()
+            refuse(&self.program, self.form.json, &failure.to_string(), failure.kind(), failure.code());
+            ExitCode::from(failure.code())
         })
     }
 
@@ -113,7 +144,7 @@ impl Terminal {
         Progress { bar: None, shown, since: Instant::now(), length, unit, template }
     }
 
-    /// The same for work whose length nobody knows.
+    /// The same for work of unknown length.
     pub fn spinner(&self) -> Progress {
         let mut progress = self.progress(0, "");
         progress.template = "{elapsed_precise} {spinner} {msg}";
@@ -121,10 +152,24 @@ impl Terminal {
     }
 }
 
-/// Says something on standard error, in the name of a program.
+/// Prints a line to standard error, after the name of the program.
 pub fn tell(program: &str, text: &str) {
-    // Nobody is left to tell if this fails.
+    // If this fails, there is no other place to report it.
     let _ = writeln!(anstream::stderr(), "{program}: {text}");
+}
+
+/// Prints a JSON object to standard error, on one line.
+fn tell_json(value: &serde_json::Value) {
+    // As above.
+    let _ = writeln!(anstream::stderr(), "{value}");
+}
+
+/// Prints an error to standard error, as text or as a JSON object.
+pub(super) fn refuse(program: &str, is_json: bool, error: &str, kind: &str, exit: u8) {
+    match is_json {
+        true => tell_json(&json!({ "error": error, "kind": kind, "exit": exit })),
+        false => tell(program, error),
+    }
 }
 
 /// A progress bar, when it is time for one.

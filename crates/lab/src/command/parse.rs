@@ -1,18 +1,10 @@
-//! Text from outside into types that cannot be wrong. Each error names the value and says what is accepted.
+//! Parsers of option values. Each error names the value and says what is accepted.
 
+use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 
-use crate::application::Workload;
-use crate::diagram::Clocks;
-use crate::exercise::{self, Exercise};
-use crate::explore::LARGEST_GROUP;
-use crate::explore::goal::Goal;
-use crate::network::{Delay, Order, Partition};
-use crate::recovery::Beside;
-use crate::shake::Shaking;
-use crate::simulate::Fault;
-use crate::stage::wish::Times;
-use crate::time::from_delta;
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use quorate_core::catalog::Property;
 use quorate_core::clock::{Fence, Number};
 use quorate_core::id::Id;
 use quorate_core::mutex::voting_set::SetsKind;
@@ -20,6 +12,63 @@ use quorate_core::process::Ticks;
 use quorate_core::setting::Timing;
 
 use super::sim::Conversation;
+use crate::application::Workload;
+use crate::claims;
+use crate::diagram::Clocks;
+use crate::exercise::{self, Exercise};
+use crate::explore::LARGEST_GROUP;
+use crate::explore::goal::Goal;
+use crate::network::{Delay, Order, Partition};
+use crate::property::AT_THE_RESOURCE;
+use crate::recovery::Beside;
+use crate::scenario::builtin;
+use crate::shake::Shaking;
+use crate::simulate::Fault;
+use crate::stage::wish::Times;
+use crate::time::from_delta;
+
+/// A parser that accepts exactly these names. Shell completion offers them.
+fn one_of<T: Clone + Send + Sync + 'static>(
+    choices: impl IntoIterator<Item = (&'static str, T)>,
+) -> impl TypedValueParser<Value = T> {
+    let choices: Vec<(&'static str, T)> = choices.into_iter().collect();
+    PossibleValuesParser::new(choices.iter().map(|(name, _)| *name).collect::<Vec<_>>()).map(move |name: String| {
+        let chosen = choices.iter().find(|(known, _)| *known == name);
+        chosen.expect("the parser accepts only these names").1.clone()
+    })
+}
+
+/// A parser of values that have no complete list. Shell completion offers the most usual ones.
+#[derive(Clone)]
+struct Suggesting<T> {
+    read: fn(&str) -> Result<T, String>,
+    offered: Vec<&'static str>,
+}
+
+impl<T: Clone + Send + Sync + 'static> TypedValueParser for Suggesting<T> {
+    type Value = T;
+
+    fn parse_ref(
+        &self,
+        command: &clap::Command,
+        argument: Option<&clap::Arg>,
+        value: &OsStr,
+    ) -> Result<T, clap::Error> {
+        self.read.parse_ref(command, argument, value)
+    }
+
+    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
+        Some(Box::new(self.offered.iter().map(PossibleValue::new)))
+    }
+}
+
+/// A parser that accepts whatever `read` accepts, and offers these values to shell completion.
+fn suggesting<T: Clone + Send + Sync + 'static>(
+    read: fn(&str) -> Result<T, String>,
+    offered: impl IntoIterator<Item = &'static str>,
+) -> impl TypedValueParser<Value = T> {
+    Suggesting { read, offered: offered.into_iter().collect() }
+}
 
 /// The longest time that is accepted, in δ: far from the end of the clock.
 const LONGEST: f64 = 1e9;
@@ -30,19 +79,20 @@ pub fn id(text: &str) -> Result<Id, String> {
         .strip_prefix('p')
         .unwrap_or(text)
         .parse()
-        .map_err(|_| format!("`{text}` is not a process: they are numbered 1 to n"))?;
-    Id::try_from(number).map_err(|_| "there is no process 0: they are numbered 1 to n".to_string())
+        .map_err(|_| format!("`{text}` is not a process id: processes are numbered 1 to n"))?;
+    Id::try_from(number).map_err(|_| "there is no process 0: processes are numbered 1 to n".to_string())
 }
 
 /// A whole number of a range.
 pub fn whole(text: &str, range: RangeInclusive<u64>) -> Result<u64, String> {
     let accepted = || match *range.end() {
-        u64::MAX => format!("a whole number from {} on", range.start()),
+        u64::MAX if *range.start() == 0 => "a whole number, 0 or greater".to_string(),
+        u64::MAX => format!("a whole number, at least {}", range.start()),
         most => format!("a whole number from {} to {most}", range.start()),
     };
     match text.parse() {
         Ok(number) if range.contains(&number) => Ok(number),
-        Ok(_) | Err(_) => Err(format!("`{text}`: it takes {}", accepted())),
+        Ok(_) | Err(_) => Err(format!("`{text}` is not accepted: give {}", accepted())),
     }
 }
 
@@ -69,7 +119,7 @@ pub fn compared_sizes(text: &str) -> Result<ComparedSizes, String> {
     };
     let (first, last) = (size(first)?, size(last)?);
     if first > last {
-        return Err(format!("`{text}`: the first must not be larger than the second, as in {last}..{first}"));
+        return Err(format!("`{text}`: the first size is larger than the second; write {last}..{first}"));
     }
     let mut sizes: Vec<u32> = match step {
         Some(step) => (first..=last).step_by(step as usize).collect(),
@@ -89,22 +139,74 @@ pub fn explored_size(text: &str) -> Result<u32, String> {
     whole(text, 1..=u64::from(LARGEST_GROUP)).map(|n| n as u32)
 }
 
-/// How often each application asks: a number, or `endless`.
-pub fn times(text: &str) -> Result<Times, String> {
-    if text == "endless" {
-        return Ok(Times::Endless);
+/// How many entries each process requests in `check`: a number, or `endless`.
+pub fn times() -> impl TypedValueParser<Value = Times> {
+    fn read(text: &str) -> Result<Times, String> {
+        if text == "endless" {
+            return Ok(Times::Endless);
+        }
+        whole(text, 0..=1000)
+            .map(|times| Times::AtMost(times as u32))
+            .map_err(|_| format!("`{text}` is not accepted: give a whole number from 0 to 1000, or endless"))
     }
-    whole(text, 0..=1000)
-        .map(|times| Times::AtMost(times as u32))
-        .map_err(|_| format!("`{text}`: it takes a whole number from 0 to 1000, or endless"))
+    suggesting(read, ["1", "2", "endless"])
 }
 
-/// What can be asked about all runs, by name.
-pub fn goal(text: &str) -> Result<Goal, String> {
-    Goal::ALL.into_iter().find(|goal| goal.name() == text).ok_or_else(|| {
-        let known: Vec<_> = Goal::ALL.iter().map(|goal| goal.name()).collect();
-        format!("`{text}` is not a property: there are {}", known.join(", "))
-    })
+/// How many entries each process requests in `sim`.
+pub fn entries_each(text: &str) -> Result<u64, String> {
+    match text {
+        "endless" => Err("`endless` is for `check`: a simulated run ends, so give a number of entries".to_string()),
+        _ => count(text),
+    }
+}
+
+/// The properties that one word of `check --property` names.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NamedGoals(pub Vec<Goal>);
+
+/// A property of all runs: by name, or as ME1, ME2 or ME3. ME2, or `progress`, names two of them.
+pub fn goals() -> impl TypedValueParser<Value = NamedGoals> {
+    let progress = || vec![Goal::DeadlockFreedom, Goal::StarvationFreedom];
+    let named = Goal::ALL.into_iter().map(|goal| (goal.name(), vec![goal]));
+    let others = [
+        ("progress", progress()),
+        ("ME1", vec![Goal::MutualExclusion]),
+        ("ME2", progress()),
+        ("ME3", vec![Goal::RequestOrder]),
+    ];
+    one_of(named.chain(others).map(|(name, goals)| (name, NamedGoals(goals))))
+}
+
+/// A property of one run: by name, or as ME1, ME2 or ME3.
+pub fn property() -> impl TypedValueParser<Value = Property> {
+    fn read(text: &str) -> Result<Property, String> {
+        let unknown_here = |why: &str| Err(format!("`{text}` {why}"));
+        match text {
+            "ME1" => return Ok(Property::MutualExclusion),
+            "ME2" => return Ok(Property::Progress),
+            "ME3" => return Ok(Property::RequestOrder),
+            "deadlock-freedom" | "starvation-freedom" => {
+                return unknown_here(
+                    "is a property of all runs together, which `check` decides; for one run, name \
+                                     `progress`",
+                );
+            }
+            "resource-safety" | "no-lost-update" => {
+                return unknown_here("is about writes to a shared resource, which only `check --writes` makes");
+            }
+            _ => {}
+        }
+        watched().find(|property| property.name() == text).ok_or_else(|| {
+            let known: Vec<_> = watched().map(Property::name).collect();
+            format!("`{text}` is not a property: give one of {}, ME1, ME2, ME3", known.join(", "))
+        })
+    }
+    suggesting(read, watched().map(Property::name).chain(["ME1", "ME2", "ME3"]))
+}
+
+/// The properties that a simulated run is checked for.
+fn watched() -> impl Iterator<Item = Property> {
+    Property::ALL.into_iter().filter(|property| !AT_THE_RESOURCE.contains(property))
 }
 
 /// How often something may happen that is explored.
@@ -127,13 +229,9 @@ pub fn drift_ticks(text: &str) -> Result<u64, String> {
     whole(text, 0..=100)
 }
 
-/// Whether delays are bounded: `synchronous` or `asynchronous`.
-pub fn timing(text: &str) -> Result<Timing, String> {
-    match text {
-        "synchronous" => Ok(Timing::Synchronous),
-        "asynchronous" => Ok(Timing::Asynchronous),
-        _ => Err(format!("`{text}` is not a timing: synchronous or asynchronous")),
-    }
+/// Whether message delays have a known bound: `synchronous` or `asynchronous`.
+pub fn timing() -> impl TypedValueParser<Value = Timing> {
+    one_of([("synchronous", Timing::Synchronous), ("asynchronous", Timing::Asynchronous)])
 }
 
 /// How many threads work.
@@ -145,7 +243,7 @@ pub fn threads(text: &str) -> Result<usize, String> {
 pub fn gigabytes(text: &str) -> Result<f64, String> {
     match text.parse() {
         Ok(amount) if (0.001..=1e6).contains(&amount) => Ok(amount),
-        Ok(_) | Err(_) => Err(format!("`{text}`: it takes an amount of gigabytes, at least 0.001")),
+        Ok(_) | Err(_) => Err(format!("`{text}` is not accepted: give a number of gigabytes, at least 0.001")),
     }
 }
 
@@ -155,10 +253,29 @@ pub fn count(text: &str) -> Result<u64, String> {
 }
 
 /// The number of an exercise.
-pub fn exercise(text: &str) -> Result<&'static Exercise, String> {
-    let last = exercise::all().len();
-    let number = text.parse().ok().and_then(exercise::exercise);
-    number.ok_or_else(|| format!("there is no exercise `{text}`: they are numbered 1 to {last}"))
+pub fn exercise() -> impl TypedValueParser<Value = &'static Exercise> {
+    fn read(text: &str) -> Result<&'static Exercise, String> {
+        let last = exercise::all().len();
+        let number = text.parse().ok().and_then(exercise::exercise);
+        number.ok_or_else(|| format!("there is no exercise `{text}`: exercises are numbered 1 to {last}"))
+    }
+    suggesting(read, NUMBERS.into_iter().take(exercise::all().len()))
+}
+
+/// Numbers of exercises, as completion offers them.
+const NUMBERS: [&str; 24] = [
+    "1", "2", "3", "4", "5", "6", "7", "8", "9", "10", "11", "12", "13", "14", "15", "16", "17", "18", "19", "20",
+    "21", "22", "23", "24",
+];
+
+/// The id of a claim, or the beginning of several. The command itself refuses an unknown one, and names its neighbours.
+pub fn claim() -> impl TypedValueParser<Value = String> {
+    suggesting(|text| Ok(text.to_string()), claims::claims().into_iter().map(|claim| claim.id))
+}
+
+/// A scenario: a file, or the name of a built-in scenario, which completion offers.
+pub fn scenario() -> impl TypedValueParser<Value = String> {
+    suggesting(|text| Ok(text.to_string()), builtin::ALL.iter().map(|scenario| scenario.name))
 }
 
 /// What determines chance.
@@ -180,22 +297,18 @@ pub fn drift(text: &str) -> Result<u32, String> {
 pub fn time(text: &str) -> Result<Ticks, String> {
     match text.parse::<f64>() {
         Ok(time) if (0.0..=LONGEST).contains(&time) => Ok(from_delta(time)),
-        _ => Err(format!("`{text}` is not a time: a number of δ from 0 to {LONGEST}, as in 2.5")),
+        _ => Err(format!("`{text}` is not a time: give a number of δ from 0 to {LONGEST}, for example 2.5")),
     }
 }
 
 /// A logical clock, by name.
-pub fn clocks(text: &str) -> Result<Clocks, String> {
-    match text {
-        "lamport" => Ok(Clocks::Lamport),
-        "vector" => Ok(Clocks::Vector),
-        _ => Err(format!("`{text}` is not a clock: lamport or vector")),
-    }
+pub fn clocks() -> impl TypedValueParser<Value = Clocks> {
+    one_of([("lamport", Clocks::Lamport), ("vector", Clocks::Vector)])
 }
 
 /// The first and the last of some records, counted from 1.
 pub fn records(text: &str) -> Result<(usize, usize), String> {
-    let wrong = || format!("`{text}` are not records: the first and the last of them, counted from 1, as in 1..200");
+    let wrong = || format!("`{text}` is not a range of records: give FIRST..LAST, counted from 1, for example 1..200");
     let (first, last) = text.split_once("..").ok_or_else(wrong)?;
     match (first.parse(), last.parse()) {
         (Ok(first), Ok(last)) if 1 <= first && first <= last => Ok((first, last)),
@@ -207,62 +320,64 @@ pub fn records(text: &str) -> Result<(usize, usize), String> {
 pub fn probability(text: &str) -> Result<f64, String> {
     match text.parse::<f64>() {
         Ok(probability) if (0.0..=1.0).contains(&probability) => Ok(probability),
-        _ => Err(format!("`{text}` is not a probability: a number from 0 to 1")),
+        _ => Err(format!("`{text}` is not a probability: give a number from 0 to 1")),
     }
 }
 
 fn range(text: &str) -> Result<(Ticks, Ticks), String> {
-    let (least, most) = text.split_once("..").ok_or_else(|| format!("`{text}` is not a range: as in 0.5..1.5"))?;
+    let (least, most) = text
+        .split_once("..")
+        .ok_or_else(|| format!("`{text}` is not a range: write FROM..TO, for example 0.5..1.5"))?;
     let (least, most) = (time(least)?, time(most)?);
     if least > most {
-        return Err(format!("`{text}` is not a range: the first must not be larger than the second"));
+        return Err(format!("`{text}` is not a range: the first number must not be larger than the second"));
     }
     Ok((least, most))
 }
 
 /// How long messages take: `uniform:0.5..1.5`.
-pub fn delay(text: &str) -> Result<Delay, String> {
+pub fn delays() -> impl TypedValueParser<Value = Delay> {
+    suggesting(delay, ["constant:1", "uniform:0.5..1.5", "exponential:1", "per-link:0.5..2"])
+}
+
+fn delay(text: &str) -> Result<Delay, String> {
     let accepted = "constant:T, uniform:T..T, exponential:MEAN or per-link:T..T";
-    let (kind, value) = text.split_once(':').ok_or_else(|| format!("`{text}` is not a delay: {accepted}"))?;
+    let (kind, value) = text.split_once(':').ok_or_else(|| format!("`{text}` is not a delay: give {accepted}"))?;
     let delay = match kind {
         "constant" => Delay::Constant(time(value)?),
         "exponential" => Delay::Exponential(time(value)?),
         "uniform" => range(value).map(|(least, most)| Delay::Uniform(least, most))?,
         "per-link" => range(value).map(|(least, most)| Delay::PerLink(least, most))?,
-        _ => return Err(format!("`{text}` is not a delay: {accepted}")),
+        _ => return Err(format!("`{text}` is not a delay: give {accepted}")),
     };
     match delay {
         Delay::Constant(0) | Delay::Exponential(0) | Delay::Uniform(0, _) | Delay::PerLink(0, _) => {
-            Err(format!("`{text}`: a message takes at least 0.000001 δ"))
+            Err(format!("`{text}` is too short: a message takes at least 0.000001 δ"))
         }
         possible => Ok(possible),
     }
 }
 
-/// Whether messages arrive in order: `fifo` or `any`.
-pub fn order(text: &str) -> Result<Order, String> {
-    match text {
-        "fifo" => Ok(Order::Fifo),
-        "any" => Ok(Order::Any),
-        _ => Err(format!("`{text}` is not an order: fifo or any")),
-    }
+/// Whether messages between two processes arrive in order: `fifo` or `any`.
+pub fn order() -> impl TypedValueParser<Value = Order> {
+    one_of([("fifo", Order::Fifo), ("any", Order::Any)])
 }
 
-/// When to show what was said: `auto`, `always` or `never`.
-pub fn conversation(text: &str) -> Result<Conversation, String> {
-    match text {
-        "auto" => Ok(Conversation::Auto),
-        "always" => Ok(Conversation::Always),
-        "never" => Ok(Conversation::Never),
-        _ => Err(format!("`{text}`: it takes auto, always or never")),
-    }
+/// When to print the conversation: `auto`, `always` or `never`.
+pub fn conversation() -> impl TypedValueParser<Value = Conversation> {
+    one_of([("auto", Conversation::Auto), ("always", Conversation::Always), ("never", Conversation::Never)])
 }
 
-/// An election beside an algorithm.
+/// An election algorithm that runs beside a mutual exclusion algorithm.
+pub fn elections() -> impl TypedValueParser<Value = Beside> {
+    suggesting(beside, Beside::ALL.map(Beside::name))
+}
+
+/// The election of this name.
 pub fn beside(text: &str) -> Result<Beside, String> {
     let known = Beside::ALL.map(Beside::name);
     let found = Beside::ALL.into_iter().find(|election| election.name() == text);
-    found.ok_or_else(|| format!("there are {}", known.join(", ")))
+    found.ok_or_else(|| format!("`{text}` is not an election: give one of {}", known.join(", ")))
 }
 
 /// How often a heartbeat is sent, in units of the longest delay.
@@ -281,33 +396,26 @@ pub fn faults(text: &str) -> Result<u32, String> {
 }
 
 /// Which random faults: `crashes` or `everything`.
-pub fn shaking(text: &str) -> Result<Shaking, String> {
-    match text {
-        "crashes" => Ok(Shaking::Crashes),
-        "everything" => Ok(Shaking::Everything),
-        _ => Err(format!("`{text}`: it takes crashes or everything")),
-    }
+pub fn shaking() -> impl TypedValueParser<Value = Shaking> {
+    one_of([("crashes", Shaking::Crashes), ("everything", Shaking::Everything)])
 }
 
 /// Whether there is a perfect failure detector: `perfect` or `none`.
-pub fn detector(text: &str) -> Result<bool, String> {
-    match text {
-        "perfect" => Ok(true),
-        "none" => Ok(false),
-        _ => Err(format!("`{text}` is not a detector: none or perfect")),
-    }
+pub fn detector() -> impl TypedValueParser<Value = bool> {
+    one_of([("none", false), ("perfect", true)])
 }
 
 /// A kind of voting sets: `grid`, `plane` or `best`.
-pub fn sets(text: &str) -> Result<SetsKind, String> {
-    SetsKind::ALL
-        .into_iter()
-        .find(|kind| kind.name() == text)
-        .ok_or_else(|| format!("`{text}` is not a kind of voting sets: grid, plane or best"))
+pub fn sets() -> impl TypedValueParser<Value = SetsKind> {
+    one_of(SetsKind::ALL.map(|kind| (kind.name(), kind)))
 }
 
-/// Who asks when: `poisson:0.25`.
-pub fn workload(text: &str) -> Result<Workload, String> {
+/// Which processes request entry, and when: `poisson:0.25`.
+pub fn workloads() -> impl TypedValueParser<Value = Workload> {
+    suggesting(workload, ["alone", "contended", "poisson:0.1", "causal"])
+}
+
+fn workload(text: &str) -> Result<Workload, String> {
     let accepted = "alone, contended, poisson:RATE or causal";
     match (text, text.split_once(':')) {
         ("alone", _) => Ok(Workload::Alone),
@@ -315,48 +423,53 @@ pub fn workload(text: &str) -> Result<Workload, String> {
         ("causal", _) => Ok(Workload::Causal),
         (_, Some(("poisson", rate))) => match rate.parse::<f64>() {
             Ok(rate) if (1e-6..=1e6).contains(&rate) => Ok(Workload::Poisson(rate)),
-            _ => Err(format!("`{rate}` is not a rate: requests per δ, from 0.000001 to 1000000")),
+            _ => Err(format!("`{rate}` is not a rate: give a number of requests per δ, from 0.000001 to 1000000")),
         },
-        _ => Err(format!("`{text}` is not a workload: {accepted}")),
+        _ => Err(format!("`{text}` is not a workload: give {accepted}")),
     }
 }
 
 /// A process at a time: `3@10`.
 pub fn id_at(text: &str) -> Result<(Id, Ticks), String> {
-    let (who, when) = text.split_once('@').ok_or_else(|| format!("`{text}`: write ID@TIME, as in 3@10"))?;
+    let (who, when) =
+        text.split_once('@').ok_or_else(|| format!("`{text}` has no time: write ID@TIME, for example 3@10"))?;
     Ok((id(who)?, time(when)?))
 }
 
-/// Who calls an election, and when: `3`, at the beginning, or `3@10`.
+/// A process that starts an election: `3`, when the run begins, or `3@10`.
 pub fn starter(text: &str) -> Result<(Id, Ticks), String> {
     if text.contains('@') { id_at(text) } else { id(text).map(|id| (id, 0)) }
 }
 
-/// A crash: `3`, from the beginning, or `3@10`.
+/// A crash: `3@10`.
 pub fn crash(text: &str) -> Result<Fault, String> {
-    if text.contains('@') {
-        let (id, at) = id_at(text)?;
-        Ok(Fault::Crash(id, at))
-    } else {
-        id(text).map(Fault::AbsentFromTheBeginning)
+    if let (false, Ok(_)) = (text.contains('@'), id(text)) {
+        let advice = format!(
+            "write ID@TIME, for example {text}@10, or --absent {text} for a process that has crashed \
+                              before the run"
+        );
+        return Err(format!("`{text}` has no time: {advice}"));
     }
+    id_at(text).map(|(id, at)| Fault::Crash(id, at))
 }
 
-/// Another life: `3@10`.
+/// A restart: `3@10`.
 pub fn restart(text: &str) -> Result<Fault, String> {
     id_at(text).map(|(id, at)| Fault::Restart(id, at))
 }
 
 /// A pause: `3@10..20`.
 pub fn pause(text: &str) -> Result<Fault, String> {
-    let (who, when) = text.split_once('@').ok_or_else(|| format!("`{text}`: write ID@FROM..TO, as in 3@10..20"))?;
+    let (who, when) = text
+        .split_once('@')
+        .ok_or_else(|| format!("`{text}` is not a pause: write ID@FROM..TO, for example 3@10..20"))?;
     let (from, to) = range(when)?;
     Ok(Fault::Pause(id(who)?, from, to))
 }
 
-/// A cut of the network: `1,2/3@10..20`.
+/// A partition of the network: `1,2/3@10..20`.
 pub fn partition(text: &str) -> Result<Partition, String> {
-    let wrong = || format!("`{text}`: write PARTS@FROM..TO, as in 1,2/3,4,5@10..20");
+    let wrong = || format!("`{text}` is not a partition: write PARTS@FROM..TO, for example 1,2/3,4,5@10..20");
     let (who, when) = text.split_once('@').ok_or_else(wrong)?;
     let (from, to) = range(when)?;
     let part = |part: &str| part.split(',').map(id).collect::<Result<Vec<_>, _>>();
@@ -364,22 +477,27 @@ pub fn partition(text: &str) -> Result<Partition, String> {
     Ok(Partition { parts, from, to })
 }
 
-/// What a clock shows at first: `1=40`.
-pub fn clock(text: &str) -> Result<(Id, Number), String> {
-    let (who, number) = text.split_once('=').ok_or_else(|| format!("`{text}`: write ID=NUMBER, as in 1=40"))?;
-    let number: u64 = number.parse().map_err(|_| format!("`{number}` is not a number of a clock"))?;
+/// The initial value of a logical clock: `1=40`.
+pub fn initial_clock(text: &str) -> Result<(Id, Number), String> {
+    let (who, number) = text
+        .split_once('=')
+        .ok_or_else(|| format!("`{text}` is not a clock value: write ID=NUMBER, for example 1=40"))?;
+    let number: u64 = number.parse().map_err(|_| format!("`{number}` is not a clock value: give a whole number"))?;
     Ok((id(who)?, Number::try_from(number).map_err(|error| error.to_string())?))
 }
 
 /// An option of an algorithm: `replies=bare`.
 pub fn option(text: &str) -> Result<(String, String), String> {
-    let (key, value) = text.split_once('=').ok_or_else(|| format!("`{text}`: write KEY=VALUE, as in replies=bare"))?;
+    let (key, value) = text.split_once('=').ok_or_else(|| {
+        format!("`{text}` is not an option of an algorithm: write KEY=VALUE, for example replies=bare")
+    })?;
     Ok((key.to_string(), value.to_string()))
 }
 
 /// A duration in microseconds.
 pub fn duration(text: &str) -> Result<u64, String> {
-    let wrong = || format!("`{text}` is not a duration: a number and us, ms, s, m, h or d, as in 30s");
+    let wrong =
+        || format!("`{text}` is not a duration: give a number and a unit (us, ms, s, m, h or d), for example 30s");
     let unit_at = text.find(|letter: char| letter.is_ascii_alphabetic()).ok_or_else(wrong)?;
     let (number, unit) = text.split_at(unit_at);
     let microseconds = match unit {
@@ -419,7 +537,7 @@ mod tests {
         assert_eq!(sizes("3..5"), Ok(vec![3, 4, 5]));
         assert_eq!(sizes("7..7"), Ok(vec![7]));
         assert_eq!(sizes("3..12:4"), Ok(vec![3, 7, 11]));
-        let reversed = "`101..3`: the first must not be larger than the second, as in 3..101";
+        let reversed = "`101..3`: the first size is larger than the second; write 3..101";
         assert_eq!(sizes("101..3"), Err(reversed.to_string()));
         for wrong in ["", "x", "1", "1001", "3..", "..5", "3..x", "3..9:0", "3..9:", "3..2000"] {
             assert!(sizes(wrong).is_err_and(|error| error.contains('`')), "{wrong}");
@@ -434,7 +552,7 @@ mod tests {
             assert!(delay(wrong).is_err_and(|error| error.contains('`')), "{wrong}");
         }
         for wrong in ["constant:0", "exponential:0", "uniform:0..1", "per-link:0..1"] {
-            assert_eq!(delay(wrong), Err(format!("`{wrong}`: a message takes at least 0.000001 δ")));
+            assert_eq!(delay(wrong), Err(format!("`{wrong}` is too short: a message takes at least 0.000001 δ")));
         }
         for wrong in ["", "poisson", "poisson:0", "poisson:x", "poisson:NaN", "lonely"] {
             assert!(workload(wrong).is_err(), "{wrong}");
@@ -448,10 +566,30 @@ mod tests {
     }
 
     #[test]
+    fn me2_names_both_liveness_properties_of_check_and_progress_in_sim() {
+        let command = clap::Command::new("test");
+        let goals = |text: &str| goals().parse_ref(&command, None, OsStr::new(text)).map(|named| named.0).ok();
+        let both = Some(vec![Goal::DeadlockFreedom, Goal::StarvationFreedom]);
+        assert_eq!((goals("ME2"), goals("progress")), (both.clone(), both));
+        assert_eq!(goals("ME3"), Some(vec![Goal::RequestOrder]));
+        let one = |text: &str| property().parse_ref(&command, None, OsStr::new(text)).map_err(|why| why.to_string());
+        assert_eq!(one("ME2").ok(), Some(Property::Progress));
+        assert!(one("deadlock-freedom").is_err_and(|why| why.contains("which `check` decides")));
+        assert!(one("resource-safety").is_err_and(|why| why.contains("check --writes")));
+    }
+
+    #[test]
+    fn completion_offers_every_exercise() {
+        assert!(exercise::all().len() <= NUMBERS.len());
+        let offered = exercise().possible_values().map(Iterator::count);
+        assert_eq!(offered, Some(exercise::all().len()));
+    }
+
+    #[test]
     fn what_is_right_is_understood() {
         assert_eq!(delay("uniform:0.5..1.5"), Ok(Delay::Uniform(500_000, 1_500_000)));
         assert_eq!(workload("poisson:0.25"), Ok(Workload::Poisson(0.25)));
-        assert_eq!(crash("3"), Ok(Fault::AbsentFromTheBeginning(Id::new(3))));
+        assert!(crash("3").is_err_and(|error| error.contains("--absent 3")));
         assert_eq!(crash("3@2"), Ok(Fault::Crash(Id::new(3), 2_000_000)));
         assert_eq!(pause("3@2..4"), Ok(Fault::Pause(Id::new(3), 2_000_000, 4_000_000)));
         let parts = vec![vec![Id::new(1), Id::new(2)], vec![Id::new(3)]];

@@ -1,4 +1,4 @@
-//! `replay`: a written conversation, run again step by step.
+//! `replay`: runs a scenario step by step.
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -9,28 +9,29 @@ use serde_json::{Value, json};
 use super::failure::{Failure, exit_code};
 use super::files::Files;
 use super::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, styled};
-use super::view;
+use super::{parse, view};
 use crate::diagram::{Mark, Picture};
 use crate::observer::Verdict;
 use crate::scenario::{Played, Scenario, builtin};
 use crate::subject::{Named, Subject};
 use crate::time::DELTA;
 
-/// Run a written conversation again, step by step.
+/// Run a scenario step by step, and check the algorithm's properties.
 ///
-/// A scenario says who asks, who gets what next, who crashes; what is recorded of that is printed with the numbers of
-/// the steps, and judged. If the file says what to expect, and something else happens, that is a failure.
+/// A scenario is a text file that lists the steps of a run: which process requests entry, which message arrives next,
+/// which process crashes. The command prints the resulting conversation with the numbers of the steps, and a verdict
+/// for each property. If the file states expectations and they are not met, the command fails with exit code 1.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// A file, or the name of a scenario that comes with the laboratory
-    #[arg(value_name = "FILE|NAME")]
+    /// A scenario file, or the name of a built-in scenario (see `scenarios`)
+    #[arg(value_name = "FILE|NAME", value_parser = parse::scenario(), hide_possible_values = true)]
     pub scenario: String,
 
-    /// Draw it: .svg, .html (a page to step through) or .txt, or - for text here
+    /// Draw the run to a .svg, .html (step through it in a browser) or .txt file, or to standard output with -
     #[arg(long, value_name = "FILE")]
     pub diagram: Option<PathBuf>,
 
-    /// Write its records: .jsonl, or .shiviz for ShiViz. Each step is one δ, a million ticks, after the one before
+    /// Write the trace to a .jsonl file (the times of steps are 1 δ, 1000000 ticks, apart) or to a .shiviz file
     #[arg(long, value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
@@ -39,14 +40,14 @@ pub struct Arguments {
     pub view: view::StepViewArguments,
 }
 
-/// Plays a scenario about an algorithm of the catalogue.
+/// Replays a scenario of an algorithm of the catalogue.
 pub fn run_named(arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let scenario = load(&arguments.scenario)?;
     let subject = Named::new(&scenario.header.algorithm)?;
     play(&subject, &scenario, arguments, terminal)
 }
 
-/// Plays a scenario about this algorithm.
+/// Replays a scenario of this algorithm.
 pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     play(subject, &load(&arguments.scenario)?, arguments, terminal)
 }
@@ -58,7 +59,7 @@ fn load(name: &str) -> Result<Scenario, Failure> {
         Err(error) => match builtin::find(name) {
             Some(found) => Ok(found.scenario()),
             None if error.kind() == std::io::ErrorKind::NotFound => {
-                let why = "there is no such file, and no scenario of this name; `quorate scenarios` lists those";
+                let why = "neither a file nor a built-in scenario; `quorate scenarios` lists the built-in ones";
                 Err(Failure::Usage(format!("{name}: {why}")))
             }
             None => Err(Failure::Reading { path: name.into(), error }),
@@ -91,13 +92,13 @@ fn play(
     }
 }
 
-/// What the file expects, and did not happen.
+/// The expectations of the file that were not met.
 fn disappointments(scenario: &Scenario, played: &Played) -> Vec<String> {
     let expected = scenario.header.expect.iter().filter_map(|&expected| played.disappointment(expected));
     expected.chain(scenario.conversation.as_deref().and_then(|said| difference(said, played))).collect()
 }
 
-/// Where the conversation is not the expected one.
+/// The first difference between the expected conversation and the actual one.
 fn difference(expected: &str, played: &Played) -> Option<String> {
     let actual = played.conversation();
     let (mut expected, mut actual) = (expected.trim_end().lines(), actual.trim_end().lines());
@@ -106,19 +107,19 @@ fn difference(expected: &str, played: &Played) -> Option<String> {
             (None, None) => None,
             (Some(expected), Some(actual)) if expected.trim_end() == actual.trim_end() => continue,
             (Some(expected), Some(actual)) => Some(format!(
-                "the conversation is not the expected one: `{}` where `{}` was expected",
-                actual.trim(),
-                expected.trim()
+                "the conversation differs from the expected one: expected `{}`, got `{}`",
+                expected.trim(),
+                actual.trim()
             )),
-            (Some(expected), None) => Some(format!("the conversation ends before `{}`", expected.trim())),
+            (Some(expected), None) => Some(format!("the conversation ends before the expected `{}`", expected.trim())),
             (None, Some(actual)) => {
-                Some(format!("the conversation goes on where none is expected: `{}`", actual.trim()))
+                Some(format!("the conversation continues after its expected end: `{}`", actual.trim()))
             }
         };
     }
 }
 
-/// What happened as a picture, with the remarks of the script and what is wrong.
+/// The run as a picture, with the remarks of the scenario and the violations.
 fn picture<'p>(scenario: &Scenario, played: &'p Played) -> Picture<'p> {
     let n = scenario.header.n;
     let remarks = played.remarks.iter().map(|(step, remark)| Mark::at_time(*step as u64 * DELTA, remark));
@@ -157,7 +158,7 @@ fn verdicts(played: &Played) -> String {
         let promise = if played.promised.contains(property) { "" } else { "(not promised)" };
         let (shown, why) = match verdict {
             Verdict::Held => (styled(GOOD, "held"), String::new()),
-            Verdict::Undecided => (styled(BAD, "undecided"), String::new()),
+            Verdict::Undecided => (styled(BAD, "not decided"), String::new()),
             Verdict::Violated(violation) => {
                 (styled(BAD, "violated"), format!("at step {}: {}", violation.at / DELTA, violation.why))
             }
@@ -165,8 +166,8 @@ fn verdicts(played: &Played) -> String {
         table.row([property.name().to_string(), shown, [promise, &why].join(" ").trim().to_string()]);
     }
     for property in &played.open {
-        let why = "something that has to happen is left at the end".to_string();
-        table.row([property.name().to_string(), styled(DIM, "not judged"), why]);
+        let why = "the scenario ends while steps are still possible".to_string();
+        table.row([property.name().to_string(), styled(DIM, "not decided"), why]);
     }
     table.render()
 }

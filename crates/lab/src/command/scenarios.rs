@@ -1,4 +1,4 @@
-//! `scenarios`: the written conversations that come with the laboratory.
+//! `scenarios`: lists and prints the built-in scenarios.
 
 use std::process::ExitCode;
 
@@ -7,16 +7,20 @@ use serde_json::json;
 
 use super::failure::Failure;
 use super::output::{HEADING, Table, Terminal, styled};
+use super::parse;
 use crate::scenario::builtin::{self, ALL, BuiltIn};
 
-/// The scenarios that come with the laboratory, or one of them as a file.
+/// List the built-in scenarios, or print one of them.
+///
+/// A scenario is a text file that lists the steps of a run. Print one into a file, change it, and run it with `replay`.
 #[derive(Args, Debug)]
 pub struct Arguments {
-    /// Print this one, to keep and to change: `quorate replay` plays it
+    /// Print the scenario of this name instead of the list
+    #[arg(value_parser = parse::scenario(), hide_possible_values = true)]
     pub name: Option<String>,
 }
 
-/// Lists them, or prints one.
+/// Lists the scenarios, or prints one.
 pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     match &arguments.name {
         None => list(terminal)?,
@@ -34,12 +38,13 @@ pub fn run(arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, F
 
 fn unknown(name: &str) -> String {
     let known: Vec<_> = ALL.iter().map(|scenario| scenario.name).collect();
-    format!("there is no scenario `{name}`; there are {}", known.join(", "))
+    format!("there is no built-in scenario `{name}`; the built-in scenarios are {}", known.join(", "))
 }
 
 fn list(terminal: &mut Terminal) -> Result<(), Failure> {
     if terminal.is_json() {
-        return Ok(terminal.print_json(&ALL.iter().map(object).collect::<Vec<_>>())?);
+        let scenarios: Vec<_> = ALL.iter().map(object).collect();
+        return Ok(terminal.print_json(&json!({ "scenarios": scenarios }))?);
     }
     let mut table = Table::new(3);
     for known in ALL {

@@ -1,4 +1,4 @@
-//! How a run is drawn: the arguments that all commands share that draw one.
+//! The arguments of diagrams, shared by all commands that draw.
 
 use clap::Args;
 use quorate_core::process::Ticks;
@@ -9,29 +9,30 @@ use crate::diagram::{Clocks, Part, Unit, View};
 /// How to draw.
 #[derive(Args, Clone, Debug, Default)]
 pub struct ViewArguments {
-    /// Draw time running downwards
+    /// Draw time downwards instead of to the right
     #[arg(long, help_heading = "Diagram")]
     pub down: bool,
 
-    /// Write at each step what a logical clock shows there
-    #[arg(long, help_heading = "Diagram", value_name = "lamport|vector", value_parser = parse::clocks)]
+    /// Show the value of a logical clock at each step
+    #[arg(long, help_heading = "Diagram", value_name = "lamport|vector", value_parser = parse::clocks(),
+          hide_possible_values = true)]
     pub clocks: Option<Clocks>,
 
-    /// Cut out long stretches in which nothing happens; the cut says how long
+    /// Shorten long intervals without events; the diagram says how long they are
     #[arg(long, help_heading = "Diagram")]
     pub fold: bool,
 
-    /// Draw from this time on
+    /// Draw only from this time on
     #[arg(long, help_heading = "Diagram", value_name = "TIME", allow_negative_numbers = true,
           value_parser = parse::time)]
     pub from: Option<Ticks>,
 
-    /// Draw up to this time
+    /// Draw only up to this time
     #[arg(long, help_heading = "Diagram", value_name = "TIME", allow_negative_numbers = true,
           value_parser = parse::time)]
     pub to: Option<Ticks>,
 
-    /// Draw these records, counted from 1
+    /// Draw only these records, counted from 1
     #[arg(long, help_heading = "Diagram", value_name = "FIRST..LAST", value_parser = parse::records,
           conflicts_with_all = ["from", "to"])]
     pub records: Option<(usize, usize)>,

@@ -1,5 +1,5 @@
-//! What an address says, read as a command line is: so that the page accepts and refuses what the command does, in the
-//! same words.
+//! The parameters of an address, read as arguments of a command: so the page accepts and refuses the same values as the
+//! command, with the same errors.
 
 use clap::Parser;
 use quorate_core::catalog::{ENTRIES, Entry, Values};
@@ -7,32 +7,36 @@ use serde_json::{Value, json};
 
 use super::{Limits, Refusal};
 use crate::command::program::one_line;
+use crate::command::renamed::instead;
 use crate::command::{check, sim};
 use crate::subject::Named;
 
-/// The words of an address, in pairs.
+/// The parameters of an address, as names and values.
 pub(super) struct Words(Vec<(String, String)>);
 
-/// What may be said of a run and of an exploration: the long names of arguments.
+/// The parameters of runs and of explorations: the long names of arguments.
 const OF_RUNS: &[&str] = &[
     "n",
     "entries",
+    "entries-each",
     "seed",
+    "property",
     "delay",
     "order",
     "workload",
     "ask",
-    "clock",
+    "initial-clock",
     "cs",
-    "withdraw",
-    "loss",
-    "duplicate",
+    "withdraw-rate",
+    "loss-rate",
+    "duplicate-rate",
+    "absent",
     "crash",
     "restart",
     "pause",
     "partition",
-    "drift",
-    "bound",
+    "drift-ppm",
+    "delay-bound",
     "detector",
     "recovery",
     "election",
@@ -59,7 +63,7 @@ const OF_CHECKS: &[&str] = &[
     "property",
     "stop",
     "order",
-    "loss",
+    "losses",
     "duplicates",
     "pokes",
     "unstamped-pokes",
@@ -75,17 +79,18 @@ const OF_CHECKS: &[&str] = &[
     "detector",
     "timing",
     "delay-bound",
-    "drift",
+    "drift-ticks",
     "timeouts",
+    "sets",
     "option",
     "down",
     "clocks",
     "fold",
 ];
-/// Those that say all by being there.
+/// Parameters without a value.
 const FLAGS: &[&str] = &["recovery", "guard", "gather", "down", "fold", "stop", "sealed", "unstamped-pokes"];
 
-/// More words than any page of ours has.
+/// More parameters than an address of any page has.
 const MOST_WORDS: usize = 200;
 
 #[derive(Parser, Debug)]
@@ -105,7 +110,7 @@ struct OfCheck {
 impl Words {
     pub(super) fn new(pairs: Vec<(String, String)>) -> Result<Words, Refusal> {
         if pairs.len() > MOST_WORDS {
-            return Err(Refusal::TooMuch(format!("an address says at most {MOST_WORDS} things")));
+            return Err(Refusal::TooMuch(format!("the address has more than {MOST_WORDS} parameters")));
         }
         Ok(Words(pairs))
     }
@@ -118,7 +123,7 @@ impl Words {
     /// A whole number that has to be given.
     pub(super) fn number<N: std::str::FromStr>(&self, name: &str) -> Result<N, Refusal> {
         let number = self.value(name).and_then(|value| value.parse().ok());
-        number.ok_or_else(|| Refusal::Question(format!("{name}: it takes a whole number")))
+        number.ok_or_else(|| Refusal::Question(format!("{name}: give a whole number")))
     }
 
     /// The algorithm that they are about.
@@ -129,7 +134,7 @@ impl Words {
 
     /// The run that they describe.
     pub(super) fn run(&self, entry: &Entry, limits: &Limits) -> Result<sim::Arguments, Refusal> {
-        let OfRun { run } = parse(self.arguments(OF_RUNS)?)?;
+        let OfRun { run } = parse(self.arguments("sim", OF_RUNS)?)?;
         at_most("n", run.n, limits.processes)?;
         sim::check_family(entry, &run).map_err(|failure| Refusal::Question(failure.to_string()))?;
         Ok(run)
@@ -137,15 +142,21 @@ impl Words {
 
     /// The exploration that they describe.
     pub(super) fn check(&self, limits: &Limits) -> Result<check::Arguments, Refusal> {
-        let OfCheck { check } = parse(self.arguments(OF_CHECKS)?)?;
+        let OfCheck { check } = parse(self.arguments("check", OF_CHECKS)?)?;
         at_most("n", check.n, limits.explored)?;
         Ok(check)
     }
 
-    /// The words as arguments. Of others, some belong to the page itself.
-    fn arguments(&self, known: &[&str]) -> Result<Vec<String>, Refusal> {
+    /// The parameters as arguments of a command. Other parameters belong to the page itself, except those that are
+    /// earlier names of options, which would otherwise be ignored without notice.
+    fn arguments(&self, command: &str, known: &[&str]) -> Result<Vec<String>, Refusal> {
         let mut arguments = Vec::new();
         for (name, value) in &self.0 {
+            if let (false, false, Some(advice)) =
+                (known.contains(&name.as_str()), value.is_empty(), instead(command, name))
+            {
+                return Err(Refusal::Question(format!("this page has no parameter {name}: {advice}")));
+            }
             if !known.contains(&name.as_str()) || (value.is_empty() && !FLAGS.contains(&name.as_str())) {
                 continue;
             }
@@ -153,7 +164,7 @@ impl Words {
                 ("n", value) => arguments.push(format!("-n={value}")),
                 (flag, "" | "1") if FLAGS.contains(&flag) => arguments.push(format!("--{flag}")),
                 (flag, _) if FLAGS.contains(&flag) => {
-                    return Err(Refusal::Question(format!("{flag} is said with =1, or not at all")));
+                    return Err(Refusal::Question(format!("{flag}: give {flag}=1, or leave it out")));
                 }
                 (name, value) => arguments.push(format!("--{name}={value}")),
             }
@@ -168,12 +179,12 @@ fn parse<P: Parser>(arguments: Vec<String>) -> Result<P, Refusal> {
 
 fn at_most(what: &str, given: u32, most: u32) -> Result<(), Refusal> {
     if given > most {
-        return Err(Refusal::TooMuch(format!("{what} = {given}: this laboratory goes up to {most}")));
+        return Err(Refusal::TooMuch(format!("{what} = {given} is more than this laboratory allows: at most {most}")));
     }
     Ok(())
 }
 
-/// What can be chosen.
+/// The algorithms, their options, and the limits of this laboratory.
 pub(super) fn catalogue(limits: &Limits) -> Value {
     let algorithms: Vec<Value> = ENTRIES.iter().map(|entry| of_entry(entry)).collect();
     json!({
@@ -231,7 +242,7 @@ mod tests {
 
     #[test]
     fn an_address_says_what_a_command_line_says() {
-        let said = run("algorithm=maekawa&n=9&seed=3&crash=2@5.5,3&partition=1,2/3@4..6&recovery=1&option=sets=grid");
+        let said = run("algorithm=maekawa&n=9&seed=3&crash=2@5.5&absent=3&partition=1,2/3@4..6&recovery=1&sets=grid");
         let experiment = said.unwrap().experiment();
         assert_eq!((experiment.n, experiment.seed, experiment.faults.len()), (9, 3, 2));
         assert_eq!((experiment.partitions.len(), experiment.recovery.is_some()), (1, true));
@@ -248,11 +259,15 @@ mod tests {
     fn what_makes_no_sense_is_refused_in_words() {
         for (text, words) in [
             ("algorithm=raft", "unknown algorithm `raft`; choose one of central,"),
-            ("algorithm=central&n=65", "n = 65: this laboratory goes up to 64"),
-            ("algorithm=central&n=0", "it takes a whole number from 1 to"),
-            ("algorithm=central&delay=soon", "`soon` is not a delay: constant:T"),
-            ("algorithm=central&recovery=perhaps", "recovery is said with =1, or not at all"),
-            ("algorithm=bully&workload=alone", "--workload is for mutual exclusion; bully is for election"),
+            ("algorithm=central&n=65", "n = 65 is more than this laboratory allows: at most 64"),
+            ("algorithm=central&loss=0.1", "this page has no parameter loss: use --loss-rate P"),
+            ("algorithm=central&n=0", "give a whole number from 1 to"),
+            ("algorithm=central&delay=soon", "`soon` is not a delay: give constant:T"),
+            ("algorithm=central&recovery=perhaps", "recovery: give recovery=1, or leave it out"),
+            (
+                "algorithm=bully&workload=alone",
+                "--workload works only with mutual exclusion algorithms; bully is for election",
+            ),
         ] {
             let refused = run(text).unwrap_err();
             assert!(refused.contains(words), "{text}: {refused}");

@@ -399,6 +399,7 @@ fn experiments() -> impl Strategy<Value = Experiment> {
                         drift_ppm,
                         detector: told.then_some(true),
                         clients: ClientPlan {
+                            entries_each: None,
                             workload,
                             entries: 12,
                             time_inside,

@@ -149,13 +149,13 @@ fn the_checker_finds_maekawas_deadlock_and_it_is_opened() {
     let Some((_laboratory, browser)) = open("/check?algorithm=maekawa&n=3") else { return };
     browser.sees("#findings", &["deadlock-freedom", "violated"]);
     browser.click("[data-goal=deadlock-freedom]");
-    browser.sees("#views", &["A run that breaks deadlock-freedom"]);
+    browser.sees("#views", &["Counterexample to deadlock-freedom"]);
     browser.sees(".q-time", &["1/"]);
     let shared = leads_to(&browser, "goal=deadlock-freedom");
     take(&browser, "check");
     browser.open("about:blank");
     browser.open(&shared);
-    browser.sees("#views", &["A run that breaks deadlock-freedom"]);
+    browser.sees("#views", &["Counterexample to deadlock-freedom"]);
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -259,12 +259,13 @@ fn whatever_an_address_says_can_be_changed_or_taken_back_on_the_page() {
     browser.click("#do-crash");
     leads_to(&browser, "crash=1%40");
     // A link that is refused can be mended, too.
-    browser.open(&laboratory.at("/?algorithm=central&n=3&crash=9@1&clock=1=7"));
+    browser.open(&laboratory.at("/?algorithm=central&n=3&crash=9@1&initial-clock=1=7"));
     browser.sees("#problem", &["there are processes 1 to 3"]);
-    browser.sees("#faults", &["crash 9@1", "clock 1=7"]);
+    browser.sees("#faults", &["crash 9@1", "initial-clock 1=7"]);
     browser.click("#faults [aria-label='Undo crash 9@1']");
     browser.sees(".q-time", &["1/"]);
-    browser.sees_that("#faults", "the clock alone", |shown| shown.contains("clock 1=7") && !shown.contains("crash"));
+    let is_clock_alone = |shown: &str| shown.contains("initial-clock 1=7") && !shown.contains("crash");
+    browser.sees_that("#faults", "the clock alone", is_clock_alone);
     assert_eq!(browser.complaints(), [""; 0]);
 }
 

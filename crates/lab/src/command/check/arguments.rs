@@ -1,4 +1,4 @@
-//! What `check` takes, but for the algorithm.
+//! The arguments of `check`, except the algorithm.
 
 use std::path::PathBuf;
 
@@ -7,160 +7,185 @@ use quorate_core::catalog::{Entry, Family};
 use quorate_core::id::Id;
 use quorate_core::setting::{Options, Timing};
 
+use crate::command::parse::NamedGoals;
 use crate::command::{parse, view};
 use crate::explore::Exploration;
-use crate::explore::goal::Goal;
 use crate::network::Order;
 use crate::recovery::{Beside, is_timeless};
 use crate::stage::Bounds;
 use crate::stage::wish::Times;
 
-/// Explore every run of an algorithm: a proof for this n, or the shortest run that breaks it.
+/// Explore all runs of an algorithm for a small group: prove its properties, or print shortest counterexamples.
 ///
-/// Each property gets a verdict: it holds (everything was explored), it is violated (with the shortest run), or it is
-/// not decided (a limit was reached). Every verdict is for the bounds that are printed with it. A violation decides the
-/// exit code, whether the algorithm promises the property or not; ask for what you want to know with --property.
+/// Each property gets a verdict: it holds (all runs were explored), it is violated (with a shortest counterexample), or
+/// it is not decided (the search reached a limit). A verdict is valid for the bounds that are printed with it.
+///
+/// The exit code counts only the properties that the algorithm promises, or those that --property names: 10 if a safety
+/// property is violated, 11 for a liveness property, 12 if one is not decided. Violations of other properties are
+/// reported as "not promised". A broken assumption, such as lost messages, is reported as a warning and does not change
+/// the exit code.
+///
+/// Ctrl-C ends the search and prints what it has found so far; a second Ctrl-C ends the command at once.
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
-    /// How many processes, the coordinator included
+    /// Number of processes, including the coordinator
     #[arg(short, value_name = "N", default_value_t = 3, allow_negative_numbers = true,
           value_parser = parse::explored_size)]
     pub n: u32,
 
-    /// How often each asks to enter, or calls an election: a number, or `endless` where the states end
-    #[arg(long, value_name = "R", default_value = "1", allow_negative_numbers = true, value_parser = parse::times)]
+    /// Number of requests (or elections started) of each process: a number, or `endless`
+    ///
+    /// `endless` works only for algorithms whose state space is finite then.
+    #[arg(long, value_name = "R", default_value = "1", allow_negative_numbers = true, value_parser = parse::times(),
+          hide_possible_values = true)]
     pub entries_each: Times,
 
-    /// What to decide, separated by commas; by default everything that is asked of the algorithm's family
-    #[arg(long, value_name = "PROPERTY[,…]", value_delimiter = ',', value_parser = parse::goal)]
-    pub property: Vec<Goal>,
+    /// Check only these properties, and count them in the exit code even if the algorithm does not promise them
+    #[arg(long, value_name = "PROPERTY[,…]", value_delimiter = ',', value_parser = parse::goals(),
+          hide_possible_values = true)]
+    pub property: Vec<NamedGoals>,
 
-    /// End at the first violation
+    /// Stop at the first violation that counts in the exit code
     #[arg(long)]
     pub stop: bool,
 
-    /// Whether messages between two processes arrive in order; by default if the algorithm needs it
-    #[arg(long, help_heading = "Network", value_name = "fifo|any", value_parser = parse::order)]
+    /// Whether messages between two processes arrive in order [default: fifo if the algorithm assumes it, else any]
+    #[arg(long, help_heading = "Network", value_name = "fifo|any", value_parser = parse::order(),
+          hide_possible_values = true)]
     pub order: Option<Order>,
 
-    /// Up to this many messages are lost
+    /// Maximum number of lost messages
     #[arg(long, help_heading = "Network", value_name = "L", default_value_t = 0, allow_negative_numbers = true,
           value_parser = parse::bound)]
-    pub loss: u32,
+    pub losses: u32,
 
-    /// Up to this many messages arrive twice
+    /// Maximum number of messages that arrive twice
     #[arg(long, help_heading = "Network", value_name = "D", default_value_t = 0, allow_negative_numbers = true,
           value_parser = parse::bound)]
     pub duplicates: u32,
 
-    /// Up to this many messages are sent by applications, in all, by who has asked or heard of a request
+    /// Maximum number of application messages, sent by processes that have requested entry or know of a request
     #[arg(long, help_heading = "Applications", value_name = "P", default_value_t = 0, allow_negative_numbers = true,
           value_parser = parse::bound)]
     pub pokes: u32,
 
-    /// These carry no stamp, so that no clock learns of them
+    /// Send application messages without a timestamp, so that no logical clock advances (with --pokes)
     #[arg(long, help_heading = "Applications")]
     pub unstamped_pokes: bool,
 
-    /// Up to this many requests are taken back
+    /// Maximum number of withdrawn requests
     #[arg(long, help_heading = "Applications", value_name = "W", default_value_t = 0, allow_negative_numbers = true,
           value_parser = parse::bound)]
     pub withdrawals: u32,
 
-    /// Up to this many times, who believes to be inside writes to the resource, which it reads first; the resource
-    /// accepts no fence that is smaller than one before
+    /// Maximum number of writes to a shared resource that checks fences
+    ///
+    /// A process that is inside reads the resource and then writes to it. The resource rejects a write whose fence is
+    /// smaller than an earlier one.
     #[arg(long, help_heading = "Applications", value_name = "W", default_value_t = 0, allow_negative_numbers = true,
           value_parser = parse::bound)]
     pub writes: u32,
 
-    /// Who reads shows its fence, too, so that the resource accepts nothing older from then on (with --writes)
+    /// Present the fence when reading, too: from then on the resource rejects smaller fences (with --writes)
     #[arg(long, help_heading = "Applications", requires = "writes")]
     pub sealed: bool,
 
-    /// The algorithm recovers: everybody is told of every crash when the last message of the dead has arrived or is
-    /// void, and of every return; messages travel in order and without loss between two lives
+    /// Explore the algorithm with recovery from crashes: this command adds notifications of crashes and restarts
+    ///
+    /// Each process is notified of every crash, after the last message from the crashed process has arrived or is
+    /// discarded, and of every restart. Channels are FIFO and lossless between two incarnations. (`sim --recovery` runs
+    /// the heartbeats and the reliable channels that achieve this on a network.)
     #[arg(long, help_heading = "Faults and time")]
     pub recovery: bool,
 
-    /// The election beside an algorithm that needs one to recover
+    /// Election that runs beside an algorithm that needs a leader to recover
     #[arg(long, help_heading = "Faults and time", value_name = "ring|chang-roberts|bully", default_value = "ring",
-          requires = "recovery", value_parser = parse::beside)]
+          requires = "recovery", value_parser = parse::elections(), hide_possible_values = true)]
     pub election: Beside,
 
-    /// Up to this many times, somebody who lives is suspected to have crashed (with --recovery); by default 0, or 1
-    /// with --timing asynchronous
+    /// Maximum number of false suspicions of live processes (with --recovery) [default: 0, or 1 with --timing
+    /// asynchronous]
     #[arg(long, help_heading = "Faults and time", value_name = "F", allow_negative_numbers = true,
           requires = "recovery", value_parser = parse::bound)]
     pub suspicions: Option<u32>,
 
-    /// Up to this many processes crash, between any two steps, or between two effects of one
+    /// Maximum number of crashes; a crash happens between two steps, or between two effects of one step
     #[arg(long, help_heading = "Faults and time", value_name = "K", default_value_t = 0, allow_negative_numbers = true,
           value_parser = parse::bound)]
     pub crashes: u32,
 
-    /// Up to this many of them come back
+    /// Maximum number of restarts of crashed processes
     #[arg(long, help_heading = "Faults and time", value_name = "K", default_value_t = 0, allow_negative_numbers = true,
           value_parser = parse::bound)]
     pub restarts: u32,
 
-    /// These have crashed before the run
+    /// Processes that have crashed before the run
     #[arg(long, help_heading = "Faults and time", value_name = "ID[,…]", value_delimiter = ',',
           value_parser = parse::id)]
     pub absent: Vec<Id>,
 
-    /// Whether a perfect failure detector tells everybody of crashes; by default if the algorithm needs it
-    #[arg(long, help_heading = "Faults and time", value_name = "none|perfect", value_parser = parse::detector)]
+    /// Whether a perfect failure detector reports crashes [default: perfect if the algorithm assumes it, else none]
+    #[arg(long, help_heading = "Faults and time", value_name = "none|perfect", value_parser = parse::detector(),
+          hide_possible_values = true)]
     pub detector: Option<bool>,
 
-    /// Whether delays have a known bound; by default if the algorithm needs it
+    /// Whether message delays have a known bound [default: synchronous if the algorithm assumes it, else asynchronous]
     #[arg(long, help_heading = "Faults and time", value_name = "synchronous|asynchronous",
-          value_parser = parse::timing)]
+          value_parser = parse::timing(), hide_possible_values = true)]
     pub timing: Option<Timing>,
 
-    /// The bound, in ticks, where there is one
+    /// Longest message delay, in ticks, with --timing synchronous
     #[arg(long, help_heading = "Faults and time", value_name = "TICKS", default_value_t = 1,
           allow_negative_numbers = true, value_parser = parse::delay_bound)]
     pub delay_bound: u64,
 
-    /// Clocks drift: a timer may run out this many ticks too early or too late, where there is a bound on delays
+    /// Timers expire up to this many ticks too early or too late, with --timing synchronous
     #[arg(long, help_heading = "Faults and time", value_name = "TICKS", default_value_t = 0,
           allow_negative_numbers = true, value_parser = parse::drift_ticks)]
-    pub drift: u64,
+    pub drift_ticks: u64,
 
-    /// Up to this many timers run out, in all; by default 1 where delays have no bound, else any number
+    /// Maximum number of timers that expire [default: 1 with --timing asynchronous, else unlimited]
     #[arg(long, help_heading = "Faults and time", value_name = "T", allow_negative_numbers = true,
           value_parser = parse::timeouts)]
     pub timeouts: Option<u32>,
 
-    /// An option of the algorithm; repeat for more
+    /// Construction of the voting sets, for algorithms that use them: grid, plane or best
+    #[arg(long, help_heading = "Algorithm", value_name = "grid|plane|best", value_parser = ["grid", "plane", "best"],
+          hide_possible_values = true)]
+    pub sets: Option<String>,
+
+    /// Set an option of the algorithm; repeat for more options
     #[arg(long, help_heading = "Algorithm", value_name = "KEY=VALUE", value_parser = parse::option)]
     pub option: Vec<(String, String)>,
 
-    /// How many threads search; by default one for each core. The answer does not depend on it
+    /// Number of threads [default: one for each core]; the results do not depend on it
     #[arg(long, help_heading = "Search", value_name = "T", allow_negative_numbers = true,
           value_parser = parse::threads)]
     pub threads: Option<usize>,
 
-    /// Give up when there are more states than this
+    /// Stop when the search has found more states than this
     #[arg(long, help_heading = "Search", value_name = "M", default_value_t = 1_000_000_000,
           allow_negative_numbers = true, value_parser = parse::count)]
     pub max_states: u64,
 
-    /// Give up when they take more memory than this
+    /// Stop when the states take more memory than this, in gigabytes
     #[arg(long, help_heading = "Search", value_name = "GB", default_value_t = 8.0, allow_negative_numbers = true,
           value_parser = parse::gigabytes)]
     pub memory: f64,
 
-    /// Draw the run that breaks the first property that is violated: .svg, .html (a page to step
-    /// through) or .txt, or - for text here
+    /// Draw the counterexample to a .svg, .html (step through it in a browser) or .txt file, or to standard output with
+    /// -
+    ///
+    /// If several properties are violated, this is the first counterexample that counts in the exit code, or else the
+    /// first one. The same holds for --trace and --scenario.
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub diagram: Option<PathBuf>,
 
-    /// Write its records: .jsonl, or .shiviz for ShiViz
+    /// Write the trace of the counterexample to a .jsonl file or to a .shiviz file
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub trace: Option<PathBuf>,
 
-    /// Write it as a scenario, which `replay` runs again
+    /// Write the counterexample as a scenario for `replay`, or print it to standard output with -
     #[arg(long, help_heading = "Output", value_name = "FILE")]
     pub scenario: Option<PathBuf>,
 
@@ -170,47 +195,57 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// What was asked for, but changes nothing, in words.
+    /// One sentence for each option that was given but has no effect.
     pub fn without_effect(&self, entry: &Entry) -> Vec<String> {
-        let given = self.option.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let options = self.options();
+        let given = options.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let entry = Options::new(entry, given).map_or(*entry, |options| entry.with(&options));
         let assumed = if entry.assumptions.synchronous { Timing::Synchronous } else { Timing::Asynchronous };
         let timed = self.timing.unwrap_or(assumed) == Timing::Synchronous;
         let elects = entry.family == Family::Mutex && entry.recovery.is_some_and(|recovery| recovery.elects);
         let is_timeless = is_timeless(&entry, self.recovery.then_some(self.election));
         let without_effect = [
-            (self.unstamped_pokes && self.pokes == 0, "--unstamped-pokes changes nothing without --pokes"),
-            (self.sealed && self.writes == 0, "--sealed changes nothing without --writes"),
-            (self.delay_bound != 1 && !timed, "--delay-bound changes nothing without --timing synchronous"),
+            (self.unstamped_pokes && self.pokes == 0, "--unstamped-pokes has no effect without --pokes"),
+            (self.sealed && self.writes == 0, "--sealed has no effect without --writes"),
+            (self.delay_bound != 1 && !timed, "--delay-bound has no effect without --timing synchronous"),
             (
                 self.delay_bound != 1 && timed && is_timeless,
-                "--delay-bound changes nothing where everybody is told of crashes and nothing waits for a deadline",
+                "--delay-bound has no effect here: crashes are notified, and the algorithm sets no timers",
             ),
-            (self.drift > 0 && (!timed || is_timeless), "--drift changes nothing where nothing waits for a deadline"),
-            (self.recovery && self.order.is_some(), "--order changes nothing with --recovery: sessions keep the order"),
+            (
+                self.drift_ticks > 0 && (!timed || is_timeless),
+                "--drift-ticks has no effect here: no timer depends on a delay bound",
+            ),
+            (self.recovery && self.order.is_some(), "--order has no effect with --recovery, which has FIFO channels"),
             (
                 self.recovery && self.detector.is_some(),
-                "--detector changes nothing with --recovery: everybody is told of crashes, and --suspicions says how \
-                 often wrongly",
+                "--detector has no effect with --recovery, which notifies every process of crashes; --suspicions adds \
+                 false suspicions",
             ),
             (
                 self.recovery && !elects && self.election != Beside::Ring,
-                "--election changes nothing here: no election is beside this algorithm",
+                "--election has no effect here: this algorithm recovers without an election",
             ),
             (
                 self.restarts > 0 && self.crashes == 0 && self.absent.is_empty(),
-                "--restarts changes nothing without --crashes or --absent",
+                "--restarts has no effect without --crashes or --absent",
             ),
         ];
         without_effect.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
     }
 
-    /// Whether no detector can be right: crashes are survived, and it was said that delays have no bound.
+    /// Whether failure detection may be wrong: recovery was asked for, with delays explicitly unbounded.
     fn doubts_detectors(&self) -> bool {
         self.recovery && self.timing == Some(Timing::Asynchronous)
     }
 
-    /// The exploration that they describe.
+    /// The options of the algorithm.
+    fn options(&self) -> Vec<(String, String)> {
+        let sets = self.sets.iter().map(|kind| ("sets".to_string(), kind.clone()));
+        sets.chain(self.option.iter().cloned()).collect()
+    }
+
+    /// The exploration that these arguments describe.
     pub fn exploration(&self) -> Exploration {
         Exploration {
             n: self.n,
@@ -218,14 +253,14 @@ impl Arguments {
             order: self.order,
             timing: self.timing,
             delay_bound: self.delay_bound,
-            drift: self.drift,
+            drift: self.drift_ticks,
             detector: self.detector,
             recovery: self.recovery.then_some(self.election),
             bounds: Bounds {
                 pokes: self.pokes,
                 crashes: self.crashes,
                 restarts: self.restarts,
-                losses: self.loss,
+                losses: self.losses,
                 duplicates: self.duplicates,
                 withdrawals: self.withdrawals,
                 writes: self.writes,
@@ -235,12 +270,14 @@ impl Arguments {
             unstamped_pokes: self.unstamped_pokes,
             sealed: self.sealed,
             absent: self.absent.clone(),
-            options: self.option.clone(),
-            goals: (!self.property.is_empty()).then(|| self.property.clone()),
+            options: self.options(),
+            goals: (!self.property.is_empty())
+                .then(|| self.property.iter().flat_map(|named| named.0.iter().copied()).collect()),
             threads: self.threads,
             max_states: self.max_states,
             max_bytes: (self.memory * 1e9) as u64,
             stop: self.stop,
+            ..Exploration::default()
         }
     }
 }

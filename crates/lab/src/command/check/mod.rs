@@ -1,4 +1,4 @@
-//! `check`: every run, a verdict for each property, and the shortest run that breaks one.
+//! `check`: explores all runs, and prints a verdict and, if violated, a counterexample for each property.
 
 mod arguments;
 mod text;
@@ -8,8 +8,10 @@ use std::process::ExitCode;
 use serde_json::{Map, Value, json};
 
 use super::failure::{Failure, exit_code};
-use super::files::{Files, write};
+use super::files::{Files, check_standard_output, is_standard_output, write};
+use super::interrupt::Interrupt;
 use super::output::Terminal;
+use super::sim::check_sets;
 use crate::diagram::Picture;
 use crate::explore::counterexample::Counterexample;
 use crate::explore::goal::Goal;
@@ -22,10 +24,18 @@ pub use arguments::Arguments;
 
 /// Explores an algorithm and prints what was found.
 pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
+    check_sets(subject.entry(), arguments.sets.as_deref())?;
     let files = Files::new(arguments.diagram.as_ref(), arguments.trace.as_ref(), arguments.view.view(), terminal)?;
+    if let Some(path) = &arguments.scenario {
+        check_standard_output("--scenario", path, terminal)?;
+    }
+    let interrupt = Interrupt::listen();
     let findings = {
         let mut spinner = terminal.spinner();
-        let mut tell = |progress: Progress| spinner.set(progress.states, &in_words(progress));
+        let mut tell = |progress: Progress| {
+            spinner.set(progress.states, &in_words(progress));
+            progress.enough.set(interrupt.is_received());
+        };
         arguments.exploration().run_subject(subject, &mut tell)?
     };
     for without_effect in arguments.without_effect(subject.entry()) {
@@ -39,22 +49,28 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     } else {
         terminal.print(&text::text(&findings))?;
         let millions = findings.states as f64 / findings.seconds.max(1e-9) / 1e6;
-        terminal.remark(&format!("{:.2} s, {millions:.2} million states a second", findings.seconds));
+        terminal.remark(&format!("{:.2} s, {millions:.2} million states per second", findings.seconds));
     }
     // After the verdicts: a file that cannot be written does not lose what a long search has found.
-    match first_violation(&findings) {
+    match findings.first_violation() {
         Some((goal, found)) => {
             files.write(&picture(&findings, goal, found), terminal)?;
             if let Some(path) = &arguments.scenario {
                 let scenario = Scenario::of_counterexample(&arguments.exploration(), subject.entry(), goal, found)
                     .map_err(|error| Failure::Scenario { name: path.display().to_string(), error })?;
-                write(path, scenario.to_string())?;
+                if is_standard_output(path) {
+                    terminal.print(&format!("\n{scenario}"))?;
+                } else {
+                    write(path, scenario.to_string())?;
+                }
             }
         }
         None if files.is_empty() && arguments.scenario.is_none() => {}
-        None => terminal.warn("nothing is violated, so there is no run to write"),
+        None => terminal.warn("no property is violated, so there is no counterexample to write"),
     }
-    Ok(exit_code(severity(&findings)))
+    let interrupted = interrupt.is_received() && !findings.complete;
+    let least = if interrupted { Severity::Undecided } else { Severity::Fine };
+    Ok(exit_code(findings.severity().max(least)))
 }
 
 fn in_words(progress: Progress) -> String {
@@ -63,14 +79,7 @@ fn in_words(progress: Progress) -> String {
     format!("{states} states, {rate:.2} million/s, depth {depth}, {frontier} to expand")
 }
 
-fn first_violation(findings: &Findings) -> Option<(Goal, &Counterexample)> {
-    findings.verdicts.iter().find_map(|(goal, verdict)| match verdict {
-        Verdict::Violated(found) => Some((*goal, &**found)),
-        Verdict::Holds | Verdict::Undecided(_) => None,
-    })
-}
-
-/// The run that breaks a goal, as a picture.
+/// A counterexample, as a picture.
 pub(crate) fn picture<'f>(findings: &Findings, goal: Goal, found: &'f Counterexample) -> Picture<'f> {
     Picture {
         n: findings.n,
@@ -78,17 +87,6 @@ pub(crate) fn picture<'f>(findings: &Findings, goal: Goal, found: &'f Counterexa
         title: format!("{}: {goal} is violated", findings.algorithm),
         marks: vec![found.mark(findings.n, goal)],
     }
-}
-
-/// The worst that was found.
-fn severity(findings: &Findings) -> Severity {
-    let of = |(goal, verdict): &(Goal, Verdict)| match verdict {
-        Verdict::Holds => Severity::Fine,
-        Verdict::Undecided(_) => Severity::Undecided,
-        Verdict::Violated(_) if goal.is_safety() => Severity::Safety,
-        Verdict::Violated(_) => Severity::Liveness,
-    };
-    findings.verdicts.iter().map(of).max().unwrap_or(Severity::Fine)
 }
 
 fn json(findings: &Findings) -> Value {
@@ -125,8 +123,9 @@ fn json(findings: &Findings) -> Value {
         "most_overtaken": findings.most_overtaken,
         "properties": properties,
         "undecided": undecided,
+        "counted": findings.counted.iter().map(Goal::to_string).collect::<Vec<_>>(),
         "promised": findings.promised.iter().map(Goal::to_string).collect::<Vec<_>>(),
-        "counterexample": first_violation(findings).map(|(goal, found)| json_of_run(goal, found)),
+        "counterexample": findings.first_violation().map(|(goal, found)| json_of_run(goal, found)),
         "counterexamples": counterexamples,
     })
 }

@@ -22,10 +22,10 @@ pub(super) fn text(findings: &Findings) -> String {
     let mut shown: Vec<&Counterexample> = Vec::new();
     for (goal, verdict) in &findings.verdicts {
         let Verdict::Violated(found) = verdict else { continue };
-        let _ =
-            writeln!(text, "{}", styled(HEADING, &format!("a run that breaks {goal}, in {} steps", found.steps.len())));
+        let title = format!("counterexample to {goal}, {}{}", steps(found), promise(findings, *goal));
+        let _ = writeln!(text, "{}", styled(HEADING, &title));
         if let Some(same) = shown.iter().position(|other| other.steps == found.steps) {
-            let _ = writeln!(text, "  the same as {}\n", nth(same));
+            let _ = writeln!(text, "  the same run as {}\n", nth(same));
             continue;
         }
         shown.push(found);
@@ -34,32 +34,40 @@ pub(super) fn text(findings: &Findings) -> String {
     }
     text.push_str(&verdicts(findings));
     let Findings { states, transitions, depth, .. } = findings;
-    let _ = writeln!(text, "\n{states} states, {transitions} steps between them, the farthest {depth} steps away");
+    let deepest = if findings.complete { "deepest state" } else { "deepest state so far" };
+    let _ = writeln!(text, "\n{states} states, {transitions} transitions, {deepest}: {depth} steps");
     if let Some(overtaken) =
         findings.overtaken().filter(|_| findings.complete && !findings.holds(Goal::StarvationFreedom))
     {
         let _ = writeln!(text, "{overtaken}");
     }
     if findings.verdicts.iter().any(|(_, verdict)| *verdict == Verdict::Holds) {
-        let chance = format!("the chance that two states were taken for one is {:.0e}", findings.collision);
+        let chance = format!("probability of a fingerprint collision: {:.0e}", findings.collision);
         let _ = writeln!(text, "{}", styled(DIM, &chance));
     }
     text
 }
 
 fn nth(place: usize) -> String {
-    if place == 0 { "the first".into() } else { format!("number {}", place + 1) }
+    if place == 0 { "the first counterexample".into() } else { format!("counterexample {}", place + 1) }
+}
+
+fn steps(found: &Counterexample) -> String {
+    if found.steps.len() == 1 { "1 step".into() } else { format!("{} steps", found.steps.len()) }
+}
+
+fn promise(findings: &Findings, goal: Goal) -> &'static str {
+    if findings.promised.contains(&goal) { "" } else { " (not promised)" }
 }
 
 fn verdicts(findings: &Findings) -> String {
     let mut table = Table::new(3);
     for (goal, verdict) in &findings.verdicts {
-        let promised = findings.promised.contains(goal);
+        let promise = promise(findings, *goal);
         let (word, detail) = match verdict {
             Verdict::Holds => (styled(GOOD, "holds"), findings.remark(*goal).unwrap_or_default()),
-            Verdict::Violated(found) if promised => (styled(BAD, "violated"), found.why.clone()),
-            Verdict::Violated(found) => (styled(BAD, "violated"), format!("{} (not promised)", found.why)),
-            Verdict::Undecided(why) => (styled(BAD, "not decided"), why.clone()),
+            Verdict::Violated(found) => (styled(BAD, "violated"), format!("{}{promise}", found.why)),
+            Verdict::Undecided(why) => (styled(BAD, "not decided"), format!("{why}{promise}")),
         };
         table.row([goal.to_string(), word, detail]);
     }

@@ -20,6 +20,7 @@ use super::output::{Terminal, number};
 use crate::diagram::{Format, Mark, Picture};
 use crate::experiment::Spectators;
 use crate::observer::Verdict;
+use crate::property::of_family;
 use crate::report::Report;
 use crate::subject::Subject;
 
@@ -39,7 +40,7 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     let mut kept = Vec::new();
     let is_mutex = subject.entry().family == Family::Mutex;
     let mut progress =
-        if is_mutex { terminal.progress(experiment.clients.entries, "entries") } else { terminal.spinner() };
+        if is_mutex { terminal.progress(experiment.most_entries(), "entries") } else { terminal.spinner() };
     let began = Instant::now();
     let is_seen = trace.is_some() || !files.is_empty();
     let report = {
@@ -72,11 +73,13 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     } else {
         terminal.print(&text::text(subject.entry(), arguments, &report))?;
         let millions = number((events_per_second / 1e4).round() / 100.0);
-        terminal.remark(&format!("{millions} million events a second"));
+        terminal.remark(&format!("{millions} million events per second"));
     }
     // What was found is printed first: a file that cannot be written takes nothing away from it.
     if kept.len() > MOST_DRAWN {
-        return Err(Failure::Usage(format!("the run has more than {MOST_DRAWN} records: draw a shorter one")));
+        return Err(Failure::Usage(format!(
+            "the run has more than {MOST_DRAWN} records, too many to draw: shorten it with --entries or --until"
+        )));
     }
     files.write(&picture(&report, &kept), terminal)?;
     Ok(exit_code(report.severity()))
@@ -95,40 +98,52 @@ pub(crate) fn picture<'r>(report: &Report, records: &'r [Record]) -> Picture<'r>
     Picture { n: report.n, records, title, marks: marks.collect() }
 }
 
-/// Refuses what means nothing to the algorithm's family, rather than ignoring it.
+/// Refuses options and properties that mean nothing for the algorithm's family.
 pub(crate) fn check_family(entry: &Entry, arguments: &Arguments) -> Result<(), Failure> {
     let family = entry.family;
     let misplaced = [
         ("--entries", arguments.entries.is_some(), Family::Mutex),
         ("--workload", arguments.workload.is_some(), Family::Mutex),
+        ("--entries-each", arguments.entries_each.is_some(), Family::Mutex),
         ("--ask", !arguments.ask.is_empty(), Family::Mutex),
-        ("--clock", !arguments.clock.is_empty(), Family::Mutex),
+        ("--initial-clock", !arguments.initial_clock.is_empty(), Family::Mutex),
         ("--cs", arguments.cs.is_some(), Family::Mutex),
-        ("--withdraw", arguments.withdraw.is_some(), Family::Mutex),
+        ("--withdraw-rate", arguments.withdraw_rate.is_some(), Family::Mutex),
         ("--starter", !arguments.starter.is_empty(), Family::Election),
     ];
-    match misplaced.into_iter().find(|&(_, given, needed)| given && needed != family) {
-        Some((option, _, needed)) => {
-            Err(Failure::Usage(format!("{option} is for {needed}; {} is for {family}", entry.name)))
-        }
-        None => check_sets(entry, arguments),
+    if let Some((option, _, needed)) = misplaced.into_iter().find(|&(_, given, needed)| given && needed != family) {
+        let why = format!("{option} works only with {needed} algorithms; {} is for {family}", entry.name);
+        return Err(Failure::Usage(why));
     }
+    let known = of_family(family);
+    if let Some(property) = arguments.property.iter().find(|property| !known.contains(property)) {
+        let known: Vec<_> = known.iter().map(|property| property.name()).collect();
+        let why = format!(
+            "{} is not a property of {family}; the properties of {} are {}",
+            property.name(),
+            entry.name,
+            known.join(", ")
+        );
+        return Err(Failure::Usage(why));
+    }
+    check_sets(entry, arguments.sets.as_deref())
 }
 
-fn check_sets(entry: &Entry, arguments: &Arguments) -> Result<(), Failure> {
-    if arguments.sets.is_none() || has_sets(entry) {
+/// Refuses `--sets` for an algorithm without voting sets.
+pub(crate) fn check_sets(entry: &Entry, sets: Option<&str>) -> Result<(), Failure> {
+    if sets.is_none() || has_sets(entry) {
         return Ok(());
     }
     let voting: Vec<_> = ENTRIES.iter().filter(|entry| has_sets(entry)).map(|entry| entry.name).collect();
-    Err(Failure::Usage(format!("--sets is for {}, not for {}", voting.join(" and "), entry.name)))
+    Err(Failure::Usage(format!("--sets works only with {}, not with {}", voting.join(" and "), entry.name)))
 }
 
-/// Whether an algorithm lets one choose its voting sets.
+/// Whether an algorithm has an option that chooses its voting sets.
 fn has_sets(entry: &Entry) -> bool {
     entry.options.iter().any(|option| option.key == "sets")
 }
 
-/// The file that records go to. The first error is kept, and told when the run is over.
+/// The file that records are written to. The first error is kept, and returned when the run is over.
 struct Trace {
     path: String,
     file: BufWriter<File>,

@@ -1,4 +1,4 @@
-//! `sim --runs`: many seeds in a row, and in how many of them something broke.
+//! `sim --runs`: simulates many seeds, and counts the violations.
 
 use std::process::ExitCode;
 
@@ -13,13 +13,13 @@ use crate::observer::Verdict;
 use crate::report::{Report, Severity};
 use crate::subject::Subject;
 
-/// What many runs say about a property.
+/// The verdicts of many runs on one property.
 struct Tally {
     property: Property,
     promised: bool,
     violated: u64,
     undecided: u64,
-    /// The first seed that broke it.
+    /// The first seed whose run violates it.
     first: Option<u64>,
 }
 
@@ -36,7 +36,7 @@ impl Tally {
     }
 }
 
-/// Runs an algorithm with so many seeds, and prints what came of them.
+/// Simulates an algorithm with this many seeds, and prints how many runs violate each property.
 pub(super) fn run(
     subject: &impl Subject,
     arguments: &Arguments,
@@ -64,7 +64,7 @@ pub(super) fn run(
     drop(progress);
     let name = subject.entry().name;
     for broken in &broken_assumptions {
-        terminal.warn(&format!("an assumption of {name} is broken in some runs: {broken}"));
+        terminal.warn(&format!("some runs break an assumption of {name}: {broken}"));
     }
     if terminal.is_json() {
         let properties = tallies.iter().map(|tally| {
@@ -109,10 +109,10 @@ fn text(tallies: &[Tally]) -> String {
     for tally in tallies {
         let shown = match (tally.violated, tally.undecided) {
             (0, 0) => styled(GOOD, "held"),
-            (0, some) => styled(BAD, &format!("undecided in {some}")),
-            (some, _) => styled(BAD, &format!("violated in {some}")),
+            (0, some) => styled(BAD, &format!("not decided in {some} runs")),
+            (some, _) => styled(BAD, &format!("violated in {some} runs")),
         };
-        let first = tally.first.map_or(String::new(), |seed| format!("first with --seed {seed}"));
+        let first = tally.first.map_or(String::new(), |seed| format!("first with seed {seed}"));
         let promise = if tally.promised { "" } else { "(not always promised)" };
         table.row([tally.property.name().to_string(), shown, [promise, &first].join(" ").trim().to_string()]);
     }

@@ -16,7 +16,7 @@ use crate::property::of_family;
 use crate::report::Report;
 use crate::time::{DELTA, delta_text, in_delta};
 
-/// A run as people read it.
+/// The text of a run.
 pub(super) fn text(entry: &Entry, arguments: &Arguments, report: &Report) -> String {
     let outcome = &report.outcome;
     let mut text = String::new();
@@ -29,11 +29,11 @@ pub(super) fn text(entry: &Entry, arguments: &Arguments, report: &Report) -> Str
             let _ = writeln!(text, "{}", conversation(records));
         }
         None if arguments.conversation == Conversation::Auto => {
-            let _ = writeln!(text, "{}\n", styled(DIM, "a long conversation, shown with --conversation always"));
+            let _ = writeln!(text, "{}\n", styled(DIM, "the conversation is long; --conversation always prints it"));
         }
         None => {}
     }
-    text.push_str(&verdicts(report));
+    text.push_str(&verdicts(arguments, report));
     text.push('\n');
     match report.family {
         Family::Mutex => text.push_str(&costs(report)),
@@ -44,54 +44,57 @@ pub(super) fn text(entry: &Entry, arguments: &Arguments, report: &Report) -> Str
         let (at, who) = (delta_text(first.at), first.process);
         let _ = writeln!(
             text,
-            "\n{} unexpected, the first at {at}: {who} {}",
+            "\n{} events broke an assumption of the algorithm, the first at {at}: {who} {}",
             outcome.unexpected,
             sentence(who, &first.what)
         );
     }
     let ending = match outcome.ending {
-        Ending::Quiet => "until nothing could happen any more",
-        Ending::Finished => "until all had left",
-        Ending::Stalled => "until it was clear that nobody would be served",
-        Ending::CutOff => "and cut off",
+        Ending::Quiet => "ended because no more events were possible",
+        Ending::Finished => "ended because all requests were served",
+        Ending::Stalled => "ended because no waiting process would ever enter",
+        Ending::CutOff => "cut off",
     };
-    let line = format!("{} events, {} δ, {ending}", outcome.events, number(in_delta(outcome.end)));
+    let line = format!("{} events in {} δ; {ending}", outcome.events, number(in_delta(outcome.end)));
     let _ = writeln!(text, "\n{}", styled(DIM, &line));
     text
 }
 
-/// Who asks whom, for small groups that vote: what a process says to itself is no message, and is not seen below.
+/// The voting sets of a small group. Messages that a process would send to itself are not part of a conversation.
 fn voting_sets(entry: &Entry, arguments: &Arguments) -> String {
     let group = if has_sets(entry) { arguments.experiment().group(entry).ok() } else { None };
     match group {
         Some(group) if group.n <= 9 => {
             let set = |id: Id| {
                 let members: Vec<_> = group.voting_sets.of(id).iter().map(Id::to_string).collect();
-                format!("{id} asks {}", members.join(", "))
+                format!("{id} {{{}}}", members.join(", "))
             };
             let sets: Vec<_> = Id::all(group.n).map(set).collect();
-            format!("{}; what one says to oneself is not shown\n\n", sets.join("; "))
+            format!("voting sets: {}; messages of a process to itself are not shown\n\n", sets.join(", "))
         }
         Some(_) | None => String::new(),
     }
 }
 
-fn verdicts(report: &Report) -> String {
+fn verdicts(arguments: &Arguments, report: &Report) -> String {
     let mut table = Table::new(3);
     for (property, verdict) in &report.outcome.verdicts {
         let promise = if report.promised.contains(property) { "" } else { "(not promised)" };
         let (shown, why) = match verdict {
             Verdict::Held => (styled(GOOD, "held"), String::new()),
-            Verdict::Undecided => (styled(BAD, "undecided"), "the run was cut off".to_string()),
+            Verdict::Undecided => (styled(BAD, "not decided"), "the run was cut off".to_string()),
             Verdict::Violated(violation) => {
                 (styled(BAD, "violated"), format!("at {}: {}", delta_text(violation.at), violation.why))
             }
         };
         table.row([property.name().to_string(), shown, [promise, &why].join(" ").trim().to_string()]);
     }
-    for property in of_family(report.family).iter().filter(|property| !report.watched.contains(property)) {
-        let why = format!("sees every message; watched up to n = {REQUEST_ORDER_UP_TO}");
-        table.row([property.name().to_string(), styled(DIM, "not watched"), why]);
+    if arguments.property.is_empty() {
+        for property in of_family(report.family).iter().filter(|property| !report.watched.contains(property)) {
+            let why =
+                format!("by default only up to n = {REQUEST_ORDER_UP_TO}; --property {} checks it", property.name());
+            table.row([property.name().to_string(), styled(DIM, "not checked"), why]);
+        }
     }
     table.render()
 }
@@ -101,10 +104,14 @@ fn costs(report: &Report) -> String {
     let mut table = Table::new(1);
     let per = |count: Option<f64>, what: &str| count.map_or(String::new(), |count| format!("{} {what}", number(count)));
     table.row(["entries".to_string(), costs.entries.to_string()]);
-    table.row(["messages".to_string(), costs.messages.to_string(), per(costs.messages_per_entry, "an entry")]);
+    table.row(["messages".to_string(), costs.messages.to_string(), per(costs.messages_per_entry, "per entry")]);
     table.row(["bytes".to_string(), costs.bytes.to_string()]);
-    table.row(["throughput".to_string(), costs.throughput.map_or("–".into(), number), "entries a δ".into()]);
-    table.row(["1/(E + SD)".to_string(), costs.throughput_predicted.map_or("–".into(), number), "entries a δ".into()]);
+    table.row(["throughput".to_string(), costs.throughput.map_or("–".into(), number), "entries per δ".into()]);
+    table.row([
+        "predicted: 1/(E + SD)".to_string(),
+        costs.throughput_predicted.map_or("–".into(), number),
+        "entries per δ".into(),
+    ]);
     let mut text = table.render();
     if costs.entries == 0 {
         return text;
@@ -117,8 +124,8 @@ fn costs(report: &Report) -> String {
         ("client delay, exit (δ)", costs.exit_delay),
         ("synchronization delay (δ)", costs.sync_delay),
         ("messages between entries", costs.messages_between_entries),
-        ("messages of an exit", costs.messages_of_exit),
-        ("bytes of a message", costs.bytes_per_message),
+        ("messages to exit", costs.messages_of_exit),
+        ("bytes per message", costs.bytes_per_message),
     ] {
         table.row(summary_row(name, summary));
     }

@@ -19,7 +19,7 @@ const fields = (limits) => [
   ["entries-each", "entries each", "text", ["1", "2", "endless"]],
   ["crashes", "crashes", ...most(0)],
   ["restarts", "restarts", ...most(0)],
-  ["loss", "losses", ...most(0)],
+  ["losses", "losses", ...most(0)],
   ["recovery", "recovery", "tick", "from crashes"],
   ["property", "properties", "text", { usual: "all", values: GOALS }],
   ["order", "order", "choice", [["", "as needed"], ["fifo", "fifo"], ["any", "any"]], true],
@@ -44,7 +44,7 @@ async function begin() {
   by("stop").addEventListener("click", () => {
     source.abort();
     busy(false);
-    by("progress").append(": stopped here, so nothing is decided.");
+    by("progress").append(": stopped, so no property is decided.");
   });
   addEventListener("popstate", () => {
     const next = new URLSearchParams(location.search);
@@ -64,7 +64,7 @@ async function begun() {
   complain(null);
   busy(false);
   document.title = "Check · Quorate laboratory";
-  by("progress").textContent = "Choose an algorithm, and every run of a small group of it is explored.";
+  by("progress").textContent = "Choose an algorithm to explore all runs of a small group.";
 }
 
 async function explore() {
@@ -94,7 +94,7 @@ function busy(is) {
 }
 
 function tell({ states, depth, frontier, seconds }) {
-  by("progress").textContent = `${states.toLocaleString("en")} states, ${depth} steps deep, ` +
+  by("progress").textContent = `${states.toLocaleString("en")} states, depth ${depth}, ` +
     `${frontier.toLocaleString("en")} to expand, ${number(seconds)} s`;
 }
 
@@ -108,8 +108,8 @@ function clear() {
 }
 
 function show(found) {
-  const how = found.complete ? "everything was explored" : "not everything was explored";
-  by("progress").textContent = `${found.states.toLocaleString("en")} states, the farthest ${found.depth} steps away: ` +
+  const how = found.complete ? "all runs were explored" : "not all runs were explored";
+  by("progress").textContent = `${found.states.toLocaleString("en")} states, deepest state: ${found.depth} steps; ` +
     `${how}, in ${number(found.seconds)} s.`;
   const open = (one) => el("button", {
     type: "button", class: "quiet", "data-goal": one.goal, onclick: () => {
@@ -117,7 +117,7 @@ function show(found) {
       history.replaceState(null, "", `?${state}`);
       openRun(one);
     },
-  }, `Open the run of ${one.steps} steps`);
+  }, `Open the counterexample (${one.steps} steps)`);
   const rows = found.verdicts.map((one) => verdictRow(one.goal, one, one.picture && el("div", {}, open(one))));
   const told = table(found.algorithm, found.bounds.join(", "), [], rows);
   told.append(...found.broken_assumptions.map(brokenAssumption),
@@ -132,11 +132,11 @@ function show(found) {
 
 function openRun(one) {
   view?.destroy();
-  const again = one.repeats_from === null ? "" : `; from step ${one.repeats_from + 1} on it repeats itself for ever`;
+  const again = one.repeats_from === null ? "" : `; it repeats for ever from step ${one.repeats_from + 1} on`;
   const place = el("section", { class: "panel view" });
   by("sides").classList.add("beside");
   by("views").replaceChildren(place);
-  view = showPicture(place, `A run that breaks ${one.goal}: ${one.why}${again}`, one.picture);
+  view = showPicture(place, `Counterexample to ${one.goal}: ${one.why}${again}`, one.picture);
   place.scrollIntoView({ block: "nearest" });
 }
 

@@ -53,7 +53,7 @@ export function makeControls(form, catalogue, fields, state, changed) {
   const makeOptions = (given) => {
     const entry = chosen();
     folded.querySelector("summary").replaceChildren(el("strong", {}, entry.name), " ",
-      el("span", { class: "muted" }, "choose something else"));
+      el("span", { class: "muted" }, "change"));
     const summary = entry.summary.charAt(0).toUpperCase() + entry.summary.slice(1);
     const assumes = `Assumes ${entry.assumes.join(", ") || "nothing"}`;
     about.textContent = `${summary}. ${assumes}${entry.recovery ? `; with recovery: ${entry.recovery}` : ""}.`;
@@ -70,7 +70,7 @@ export function makeControls(form, catalogue, fields, state, changed) {
     if (recovery) {
       recovery.disabled = entry.recovery === null;
       recovery.checked &&= entry.recovery !== null;
-      recovery.title = entry.recovery ?? "this algorithm does not recover from crashes here";
+      recovery.title = entry.recovery ?? "this algorithm has no recovery from crashes";
     }
     adapt();
   };
@@ -86,10 +86,14 @@ export function makeControls(form, catalogue, fields, state, changed) {
     return Boolean(recovery?.checked) && !recovery.closest(".field").hidden;
   };
 
-  const given = (parameters) => new Map(parameters.getAll("option").map((pair) => {
-    const at = pair.indexOf("=");
-    return [pair.slice(0, at), pair.slice(at + 1)];
-  }));
+  // Voting sets have a parameter of their own, as they have an option of their own in a shell.
+  const given = (parameters) => new Map([
+    ...parameters.getAll("option").map((pair) => {
+      const at = pair.indexOf("=");
+      return [pair.slice(0, at), pair.slice(at + 1)];
+    }),
+    ...parameters.getAll("sets").map((sets) => ["sets", sets]),
+  ]);
 
   const write = (parameters) => {
     algorithm.value = parameters.get("algorithm") ?? catalogue.algorithms[0].name;
@@ -111,9 +115,11 @@ export function makeControls(form, catalogue, fields, state, changed) {
       if (said === "" || isHidden) next.delete(name);
       else next.set(name, said);
     }
-    next.delete("option");
-    for (const input of options.querySelectorAll("[data-option]")) {
-      if (input.value !== input.dataset.default) next.append("option", `${input.dataset.option}=${input.value}`);
+    for (const name of ["option", "sets"]) next.delete(name);
+    for (const { value, dataset: { option, default: usual } } of options.querySelectorAll("[data-option]")) {
+      if (value === usual) continue;
+      if (option === "sets") next.set("sets", value);
+      else next.append("option", `${option}=${value}`);
     }
     return next;
   };
@@ -122,7 +128,7 @@ export function makeControls(form, catalogue, fields, state, changed) {
   const hidden = fields.filter(([, , , , more]) => more).map(make);
   const go = el("button", { class: "primary", type: "submit" }, form.dataset.verb ?? "Run");
   form.replaceChildren(el("label", { class: "field" }, "algorithm", algorithm), ...seen, go,
-    about, el("details", { id: "more", class: "more" }, el("summary", {}, "More to choose"),
+    about, el("details", { id: "more", class: "more" }, el("summary", {}, "More options"),
       el("div", {}, hidden, options)));
   algorithm.addEventListener("change", () => makeOptions(new Map()));
   inputs.get("recovery")?.addEventListener("change", adapt);

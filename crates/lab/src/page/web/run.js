@@ -10,7 +10,7 @@ const DELAYS = ["constant:1", "uniform:0.5..1.5", "exponential:1", "per-link:0.5
 const WORKLOADS = ["contended", "alone", "poisson:0.1", "causal"];
 const MUTEX = "mutual exclusion";
 const ELECTION = "election";
-const OF_THE_PAGE = ["algorithm", "option"];
+const OF_THE_PAGE = ["algorithm", "option", "sets"];
 const ELECTIONS = [["", "ring"], ["chang-roberts", "chang-roberts"], ["bully", "bully"]];
 const ROUNDING = 0.0001;
 const INTERVENTIONS = ["crash", "restart", "pause", "partition"];
@@ -23,29 +23,31 @@ let controls, catalogue, running, looking, glance;
 
 const fields = () => [
   ["n", "processes", "number", { min: 1, max: catalogue.limits.processes, placeholder: 5 }],
-  ["workload", "who asks", "text", WORKLOADS, false, MUTEX],
-  ["entries", "entries", "number", { min: 1, placeholder: 20 }, false, MUTEX],
-  ["starter", "who starts", "text", { usual: "the smallest", values: ["1,2", "3@5"] }, false, ELECTION],
-  ["delay", "delay of messages", "text", DELAYS],
-  ["loss", "loss", "number", { min: 0, max: 1, step: "any", placeholder: 0 }],
+  ["workload", "workload", "text", WORKLOADS, false, MUTEX],
+  ["entries", "entries, in total", "number", { min: 1, placeholder: 20 }, false, MUTEX],
+  ["entries-each", "entries each", "number", { min: 1 }, true, MUTEX],
+  ["starter", "starters", "text", { usual: "smallest id", values: ["1,2", "3@5"] }, false, ELECTION],
+  ["delay", "message delay", "text", DELAYS],
+  ["loss-rate", "loss rate", "number", { min: 0, max: 1, step: "any", placeholder: 0 }],
   ["recovery", "recovery", "tick", "from crashes", false, MUTEX],
   ["seed", "seed", "number", { min: 0, placeholder: 1 }],
-  ["beside", "beside it", "choice", [["", "nothing"], ...catalogue.algorithms.map(({ name }) => [name, name])]],
+  ["beside", "compare with", "choice", [["", "nothing"], ...catalogue.algorithms.map(({ name }) => [name, name])]],
   ["order", "order", "choice", [["", "as needed"], ["fifo", "fifo"], ["any", "any"]], true],
-  ["duplicate", "duplicates", "number", { min: 0, max: 1, step: "any", placeholder: 0 }, true],
-  ["ask", "asks at (in place of who asks)", "text", { usual: "ID@TIME,…", values: ["1@0,2@0.5"] }, true, MUTEX],
+  ["duplicate-rate", "duplicate rate", "number", { min: 0, max: 1, step: "any", placeholder: 0 }, true],
+  ["ask", "requests at (instead of a workload)", "text", { usual: "ID@TIME,…", values: ["1@0,2@0.5"] }, true, MUTEX],
   ["cs", "time inside (δ)", "number", { min: 0, step: "any", placeholder: 1 }, true, MUTEX],
-  ["withdraw", "withdrawn", "number", { min: 0, max: 1, step: "any", placeholder: 0 }, true, MUTEX],
+  ["withdraw-rate", "withdraw rate", "number", { min: 0, max: 1, step: "any", placeholder: 0 }, true, MUTEX],
+  ["absent", "crashed from the start", "text", { usual: "ID,…", values: ["1", "1,2"] }, true],
   ["shake", "random faults", "number", { min: 0, placeholder: 0 }, true],
-  ["bound", "longest delay, as they believe (δ)", "number", { min: 0, step: "any", placeholder: "true" }, true],
+  ["delay-bound", "assumed delay bound (δ)", "number", { min: 0, step: "any", placeholder: "true" }, true],
   ["detector", "failure detector", "choice", [["", "as needed"], ["none", "none"], ["perfect", "perfect"]], true],
-  ["election", "election beside it", "choice", ELECTIONS, true, "recovery"],
-  ["guard", "majority", "tick", "or nobody enters", true, "recovery"],
+  ["election", "election for recovery", "choice", ELECTIONS, true, "recovery"],
+  ["guard", "majority", "tick", "required to enter", true, "recovery"],
   ["until", "until (δ)", "number", { min: 0, step: "any" }, true],
-  ["drift", "drift (ppm)", "number", { min: 0, placeholder: 0 }, true],
+  ["drift-ppm", "clock drift (ppm)", "number", { min: 0, placeholder: 0 }, true],
   ["clocks", "clocks", "choice", [["", "none"], ["lamport", "Lamport"], ["vector", "vector"]], true],
   ["down", "time", "tick", "downwards", true],
-  ["fold", "idle stretches", "tick", "cut out", true],
+  ["fold", "idle intervals", "tick", "shortened", true],
 ];
 
 async function begin() {
@@ -114,7 +116,8 @@ function asked(next, name) {
   words.set("algorithm", name);
   if (name === algorithmOf(next)) return words;
   const entry = catalogue.algorithms.find((one) => one.name === name);
-  if (entry) ["option", ...controls.strange(entry, next.has("recovery"))].forEach((other) => words.delete(other));
+  const strange = () => ["option", "sets", ...controls.strange(entry, next.has("recovery"))];
+  if (entry) strange().forEach((other) => words.delete(other));
   return words;
 }
 
