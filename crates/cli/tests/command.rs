@@ -61,7 +61,10 @@ fn options_without_effect_on_recovery_are_named() {
             &["central", "--timing", "synchronous", "--delay-bound", "3"],
             "--delay-bound has no effect here: crashes are notified",
         ),
-        (&["central", "--election", "bully"], "delays have no bound, which the election beside it needs"),
+        (
+            &["central", "--election", "bully"],
+            "message delays have no bound, but the election beside the algorithm needs one",
+        ),
     ] {
         let output = quorate(&[&["check"], more, &["-n", "2", "--recovery", "--crashes", "1"]].concat());
         let said = String::from_utf8(output.stderr).unwrap();
@@ -69,7 +72,11 @@ fn options_without_effect_on_recovery_are_named() {
     }
     let refused = quorate(&["check", "maekawa", "--recovery"]);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8(refused.stderr).unwrap().contains("maekawa does not recover here: central, "));
+    assert!(
+        String::from_utf8(refused.stderr)
+            .unwrap()
+            .contains("maekawa cannot recover from crashes here; these algorithms can: central, ")
+    );
 }
 
 #[test]

@@ -276,11 +276,19 @@ fn every_condition_is_named() {
     let talk = Bounds { pokes: 1, ..Bounds::default() };
     let crash = Bounds { crashes: 1, ..Bounds::default() };
     for (algorithm, exploration, named) in [
-        ("central", default(), "p1 serves and does not ask"),
+        ("central", default(), "p1 coordinates and never requests entry"),
         ("ricart-agrawala", bare(2, 1), "replies=bare"),
-        ("lamport", Exploration { n: 2, bounds: talk, unstamped_pokes: true, goals: order, ..default() }, "no stamps"),
-        ("ring", Exploration { n: 2, bounds: crash, ..default() }, "everybody is told of crashes"),
-        ("ring", Exploration { n: 2, bounds: crash, detector: Some(false), ..default() }, "nobody is told of crashes"),
+        (
+            "lamport",
+            Exploration { n: 2, bounds: talk, unstamped_pokes: true, goals: order, ..default() },
+            "application messages without timestamps",
+        ),
+        ("ring", Exploration { n: 2, bounds: crash, ..default() }, "all processes are notified of crashes"),
+        (
+            "ring",
+            Exploration { n: 2, bounds: crash, detector: Some(false), ..default() },
+            "no process is notified of crashes",
+        ),
     ] {
         let bounds = explore(algorithm, &exploration).bounds;
         assert!(bounds.iter().any(|words| words == named), "{algorithm}: {bounds:?} do not say {named}");
@@ -295,14 +303,20 @@ fn what_cannot_be_explored_is_refused_with_a_sentence() {
     let default = Exploration::default;
     let bounds = |bounds| Exploration { bounds, ..default() };
     let cases = [
-        (refuse("lamport", Exploration { n: 17, ..default() }), "n = 17: groups of 1 to 16"),
+        (refuse("lamport", Exploration { n: 17, ..default() }), "n = 17: the number of processes must be from 1 to 16"),
         (refuse("none", default()), "unknown algorithm `none`"),
-        (refuse("bully", bounds(Bounds { pokes: 1, ..Bounds::default() })), "pokes are messages of applications"),
-        (refuse("bully", bounds(Bounds { withdrawals: 1, ..Bounds::default() })), "withdrawals are for"),
-        (refuse("lamport", bounds(Bounds { losses: 16, ..Bounds::default() })), "losses = 16: at most 7"),
-        (refuse("bully", Exploration { goals: Some(vec![Goal::Fencing]), ..default() }), "fencing is not asked of"),
-        (refuse("bully", Exploration { goals: Some(Vec::new()), ..default() }), "nothing is asked"),
-        (refuse("bully", Exploration { delay_bound: 0, ..default() }), "a delay bound of 0 ticks"),
+        (refuse("bully", bounds(Bounds { pokes: 1, ..Bounds::default() })), "pokes apply only to mutual exclusion"),
+        (refuse("bully", bounds(Bounds { withdrawals: 1, ..Bounds::default() })), "withdrawals apply only to"),
+        (
+            refuse("lamport", bounds(Bounds { losses: 16, ..Bounds::default() })),
+            "losses = 16: the largest accepted number is 7",
+        ),
+        (
+            refuse("bully", Exploration { goals: Some(vec![Goal::Fencing]), ..default() }),
+            "fencing does not apply to election",
+        ),
+        (refuse("bully", Exploration { goals: Some(Vec::new()), ..default() }), "no property to check"),
+        (refuse("bully", Exploration { delay_bound: 0, ..default() }), "delay bound = 0 ticks"),
     ];
     for (refusal, words) in cases {
         assert!(refusal.contains(words), "`{refusal}` does not say `{words}`");

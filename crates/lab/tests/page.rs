@@ -319,7 +319,7 @@ fn the_checker_says_what_its_verdicts_leave_open() {
     let events = events(&body);
     let (_, found) = events.last().unwrap();
     let order = found["verdicts"].as_array().unwrap().iter().find(|one| one["goal"] == "request-order").unwrap();
-    assert_eq!(order["why"], "where applications send no messages: --pokes lets them", "{order}");
+    assert_eq!(order["why"], "in runs without application messages; --pokes allows some", "{order}");
 }
 
 #[test]

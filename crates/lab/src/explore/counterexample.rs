@@ -1,4 +1,4 @@
-//! A run that breaks a goal, replayed on plain processes.
+//! A run that violates a property, replayed on plain processes.
 //!
 //! The search knows states as numbers. Here its way is walked again on a [`Stage`], whose records people read; and the
 //! goal must be broken there, too, by the same properties that watch a simulation.
@@ -21,21 +21,22 @@ use crate::stage::host::Happening;
 use crate::stage::wish::Free;
 use crate::stage::{Choice, Stage};
 
-/// A run that breaks a goal.
+/// A run that violates a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counterexample {
-    /// What happens, step by step, in the words of a scenario.
+    /// The steps of the run, in the words of a scenario.
     pub steps: Vec<String>,
-    /// What was recorded, the beginning included. Each step is one δ later than the one before.
+    /// The records of the run, from its start. Each step is one δ later than the step before.
     pub records: Vec<Record>,
-    /// What is wrong at its end, for people.
+    /// The violation at the end of the run, as text.
     pub why: String,
-    /// From which step on the run repeats itself for ever, if it does.
+    /// The step from which the run can repeat for ever, if it can.
     pub repeats_from: Option<usize>,
 }
 
 impl Counterexample {
-    /// Where the goal is broken: what must never happen, where it happens; what never happens, at the end.
+    /// The place of the violation in a diagram: the event that must never happen, or the end of the run if something
+    /// never happens.
     pub fn mark(&self, n: u32, goal: Goal) -> Mark {
         let at = self.records.last().map_or(0, |record| record.at);
         match goal.property() {
@@ -95,7 +96,11 @@ where
             })
             .min_by_key(|found| found.steps.len()),
         Goal::Decided | Goal::Completeness => {
-            let never = if goal == Goal::Decided { "nothing is ever decided" } else { "the dead are never found" };
+            let never = if goal == Goal::Decided {
+                "the election is never decided"
+            } else {
+                "a crashed process is never suspected"
+            };
             of(
                 &|state| machine.tables.watch_facts[state[machine.tables.n] as usize].at_the_end & 1 << place != 0,
                 never,

@@ -1,4 +1,4 @@
-//! What an exploration found, and under which conditions, in words.
+//! The result of an exploration, and the conditions under which it holds.
 
 use quorate_core::catalog::{Entry, Family, Recovery};
 use quorate_core::id::Id;
@@ -12,70 +12,72 @@ use crate::report::Severity;
 use crate::stage::Rules;
 use crate::stage::wish::Times;
 
-/// What an exploration found.
+/// The result of an exploration.
 #[derive(Clone, Debug)]
 pub struct Findings {
-    /// The algorithm.
+    /// The name of the algorithm.
     pub algorithm: &'static str,
     /// How many processes.
     pub n: u32,
     /// How many distinct states there are.
     pub states: u64,
-    /// How many steps lead from one to another.
+    /// How many steps lead from one state to another.
     pub transitions: u64,
-    /// How many steps the farthest state is away from the first.
+    /// How many steps the farthest state is away from the initial one.
     pub depth: u64,
-    /// How many states there are in which a run ends.
+    /// How many states end a run: nothing more has to happen in them.
     pub ends: u64,
-    /// The sum of the fingerprints of these: the same if and only if they are the same states, but for chance.
+    /// The sum of the fingerprints of these states. Two explorations with equal sums ended in the same states, except
+    /// for hash collisions.
     pub ends_digest: u64,
-    /// Whether everything was explored.
+    /// Whether all states were explored.
     pub complete: bool,
-    /// How long it took.
+    /// The duration of the search in seconds.
     pub seconds: f64,
-    /// How many bytes the visited states and the ways to them take.
+    /// How many bytes of memory the visited states and the paths to them need.
     pub bytes: u64,
-    /// The chance that two states had the same fingerprint, so that one of them was not explored.
+    /// The probability that a hash collision hid a state, so that it was not explored.
     pub collision: f64,
-    /// What was found about each goal, in the order in which they were asked.
+    /// The verdict on each property, in the order in which they were asked for.
     pub verdicts: Vec<(Goal, Verdict)>,
-    /// Those of them that the algorithm promises.
+    /// The properties among these that the algorithm promises.
     pub promised: Vec<Goal>,
-    /// Those of them whose violation counts: all that the exploration names, or else what the algorithm promises.
+    /// The properties that count for the exit code: those that the exploration names, or else those that the algorithm
+    /// promises.
     pub counted: Vec<Goal>,
-    /// Under which bounds and conditions, in words.
+    /// The bounds and conditions of the exploration, as text.
     pub bounds: Vec<String>,
-    /// What of these breaks an assumption of the algorithm, in words.
+    /// The conditions that break an assumption of the algorithm, as text.
     pub broken_assumptions: Vec<String>,
     /// Whether applications could send messages of their own.
     pub applications_talk: bool,
-    /// How often somebody who waited was overtaken at most, as far as was explored, where that was counted.
+    /// How often a waiting process was overtaken at most, in the explored states, if that was counted.
     pub most_overtaken: Option<u32>,
 }
 
-/// What was found about a goal.
+/// The verdict on a property.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
-    /// Everything was explored, and nothing breaks it.
+    /// All states were explored, and no run violates the property.
     Holds,
-    /// This breaks it.
+    /// This run violates the property.
     Violated(Box<Counterexample>),
-    /// It was not broken as far as was explored, and this is why that is not far enough.
+    /// No explored run violates the property, but the exploration is incomplete for this reason.
     Undecided(String),
 }
 
 impl Findings {
-    /// The verdict on a goal, if it was asked.
+    /// The verdict on a property, if it was asked for.
     pub fn verdict(&self, goal: Goal) -> Option<&Verdict> {
         self.verdicts.iter().find(|(asked, _)| *asked == goal).map(|(_, verdict)| verdict)
     }
 
-    /// Whether a goal was asked and holds.
+    /// Whether a property was asked for and holds.
     pub fn holds(&self, goal: Goal) -> bool {
         self.verdict(goal) == Some(&Verdict::Holds)
     }
 
-    /// The worst verdict on a goal that [counts](Findings::counted).
+    /// The worst verdict on a property that [counts](Findings::counted).
     pub fn severity(&self) -> Severity {
         let counted = self.verdicts.iter().filter(|(goal, _)| self.counted.contains(goal));
         let severities = counted.map(|(goal, verdict)| match verdict {
@@ -87,8 +89,8 @@ impl Findings {
         severities.max().unwrap_or(Severity::Fine)
     }
 
-    /// The counterexample to show first: to the first violated goal that [counts](Findings::counted), or else to the
-    /// first violated goal.
+    /// The counterexample to show first: to the first violated property that [counts](Findings::counted), or else to the
+    /// first violated property.
     pub fn first_violation(&self) -> Option<(Goal, &Counterexample)> {
         let violated = self.verdicts.iter().filter_map(|(goal, verdict)| match verdict {
             Verdict::Violated(found) => Some((*goal, &**found)),
@@ -99,27 +101,27 @@ impl Findings {
         counted.or(violated.first()).copied()
     }
 
-    /// What else is to be said of a goal that holds.
+    /// A condition or detail to print beside a property that holds.
     pub fn remark(&self, goal: Goal) -> Option<String> {
         match goal {
             Goal::StarvationFreedom => self.overtaken(),
             Goal::RequestOrder if !self.applications_talk => {
-                Some("where applications send no messages: --pokes lets them".into())
+                Some("in runs without application messages; --pokes allows some".into())
             }
             _ => None,
         }
     }
 
-    /// How often who waits is overtaken, in words.
+    /// How often a waiting process is overtaken, as text.
     pub fn overtaken(&self) -> Option<String> {
         self.most_overtaken.map(|times| match times {
-            0 => "who waits is never overtaken".into(),
-            1 => "who waits is overtaken once at most".into(),
-            _ => format!("who waits is overtaken {times} times at most"),
+            0 => "a waiting process is never overtaken".into(),
+            1 => "a waiting process is overtaken at most once".into(),
+            _ => format!("a waiting process is overtaken at most {times} times"),
         })
     }
 
-    /// The run that breaks a goal, if it was asked and is broken.
+    /// The counterexample to a property, if it was asked for and is violated.
     pub fn counterexample(&self, goal: Goal) -> Option<&Counterexample> {
         match self.verdict(goal)? {
             Verdict::Violated(counterexample) => Some(counterexample),
@@ -170,7 +172,7 @@ impl Exploration {
             });
         }
         if let Some(coordinator) = rules.coordinator.filter(|_| self.n > 1) {
-            words.push(format!("{coordinator} serves and does not ask"));
+            words.push(format!("{coordinator} coordinates and never requests entry"));
         }
         words.push(match rules.order {
             _ if rules.sessions => "sessions".into(),
@@ -180,7 +182,7 @@ impl Exploration {
         if let Some(bound) = rules.delay_bound {
             words.push(format!("delays of {}", at_most(bound, "ticks")));
             if self.drift > 0 {
-                words.push(format!("timers off by {}", at_most(self.drift, "ticks")));
+                words.push(format!("timer drift of {}", at_most(self.drift, "ticks")));
             }
         }
         let bounds = &rules.bounds;
@@ -199,10 +201,10 @@ impl Exploration {
             }
         }
         if rules.sealed && bounds.writes > 0 {
-            words.push("reads are seals".into());
+            words.push("reads seal the resource".into());
         }
         if bounds.pokes > 0 && !rules.stamped_pokes {
-            words.push("no stamps".into());
+            words.push("application messages without timestamps".into());
         }
         if let (Some(timeouts), true) = (bounds.timeouts, with_timers) {
             words.push(at_most(u64::from(timeouts), "timeouts"));
@@ -214,9 +216,9 @@ impl Exploration {
         // Where nobody crashes there is nothing to tell.
         let crashes = bounds.crashes > 0 || !self.absent.is_empty();
         if rules.detector && crashes {
-            words.push("everybody is told of crashes".into());
+            words.push("all processes are notified of crashes".into());
         } else if self.detector == Some(false) && crashes {
-            words.push("nobody is told of crashes".into());
+            words.push("no process is notified of crashes".into());
         }
         words.extend(self.options.iter().map(|(key, value)| format!("{key}={value}")));
         words

@@ -1,34 +1,35 @@
-//! What can be asked about all runs.
+//! The properties that can be checked in all runs.
 
 use std::fmt;
 
 use quorate_core::catalog::{Entry, Family, Property};
 use quorate_core::setting::Options;
 
-/// A question about all runs.
+/// A property of all runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Goal {
     /// ME1: at most one process is inside.
     MutualExclusion,
-    /// No run ends while somebody waits.
+    /// No run ends while a process waits.
     DeadlockFreedom,
-    /// ME2: nobody waits for ever, however the run goes on, if it is fair.
+    /// ME2: in no fair run does a process wait for ever.
     StarvationFreedom,
-    /// ME3: of two requests of which one happened before the other, that one is served first.
+    /// ME3: if one request happened before another, it is granted first.
     RequestOrder,
-    /// Each entry's fence is larger than all before.
+    /// The fence of each entry is larger than all earlier fences.
     Fencing,
-    /// A resource that checks fences accepts no smaller one after a larger one, and no two entries have the same.
+    /// A resource that checks fences never accepts a smaller fence after a larger one, and no two entries have the same
+    /// fence.
     ResourceSafety,
-    /// Whoever writes to it writes over nothing that it has not read.
+    /// No process overwrites a value of the resource that it has not read.
     NoLostUpdate,
     /// E1: no two live processes name different live leaders.
     SingleLeader,
     /// E2: in the end every live process names the live process with the largest id.
     Decided,
-    /// No live process is thought dead.
+    /// No live process is suspected.
     Accuracy,
-    /// Every dead process is thought dead by every live one, in the end.
+    /// In the end, every live process suspects every crashed process.
     Completeness,
 }
 
@@ -48,7 +49,7 @@ impl Goal {
         Goal::Completeness,
     ];
 
-    /// What is asked of a family.
+    /// The properties that can be checked for a family.
     pub fn of_family(family: Family) -> &'static [Goal] {
         match family {
             Family::Mutex => &[

@@ -1,19 +1,19 @@
-//! Every run of an algorithm, for a small group: proves a property, or gives the shortest run that breaks it.
+//! Explores every run of an algorithm in a small group: proves a property, or returns a shortest counterexample.
 //!
 //! | module | what it holds |
 //! |---|---|
-//! | [`goal`] | what can be asked |
+//! | [`goal`] | the properties that can be checked |
 //! | `machine`, `acts`, `successor`, `lives` | the transition system: parts interned, steps remembered, fingerprints updated |
 //! | `search`, `visited` | breadth first, level by level, on all cores, with the same answer on any number of them |
-//! | `watch`, `budget` | what watches, with the resource that is watched, and how much may still happen: parts of the state |
-//! | `liveness` | cycles on which somebody waits for ever |
-//! | `tries` | states that differ only in how often somebody has tried are one |
-//! | `refusal` | what cannot be explored, and why |
-//! | [`counterexample`] | a run that breaks a goal, replayed on plain processes |
+//! | `watch`, `budget` | parts of the state: the property monitors, the resource, and the faults that may still happen |
+//! | `liveness` | cycles on which a process waits for ever |
+//! | `tries` | merges states that differ only in how often a process has retried |
+//! | `refusal` | errors: what cannot be explored, and why |
+//! | [`counterexample`] | a run that violates a property, replayed on plain processes |
 //!
-//! What is explored is what a [`Stage`](crate::stage::Stage) allows under the same [`Rules`]. A crash falls between two
-//! steps, or between any two effects of one, the first step of a new life included: what a step sends and saves, it may
-//! send and save in part.
+//! The explorer follows everything that a [`Stage`](crate::stage::Stage) allows under the same [`Rules`]. A process can
+//! crash between two steps, and also between any two effects of one step, the first step after a restart included: a
+//! step may send and save only a part of what it would send and save.
 
 mod action;
 mod acts;
@@ -67,46 +67,46 @@ pub use findings::{Findings, Verdict};
 pub use refusal::ExplorationError;
 pub use search::Progress;
 
-/// Everything that determines what is explored but the algorithm.
+/// Everything that determines an exploration, except the algorithm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Exploration {
     /// How many processes.
     pub n: u32,
-    /// How often each application asks to enter, or calls an election.
+    /// How often each application requests entry, or starts an election.
     pub times: Times,
-    /// In which order messages arrive; by default the weakest that the algorithm assumes.
+    /// The order in which messages arrive; by default the weakest order that the algorithm assumes.
     pub order: Option<Order>,
-    /// Whether there is time; by default if the algorithm assumes it.
+    /// Whether message delays are bounded; by default, if the algorithm assumes so.
     pub timing: Option<Timing>,
-    /// How many ticks a message takes at most, where there is time.
+    /// The largest message delay in ticks, with synchronous timing.
     pub delay_bound: Ticks,
-    /// By how many ticks a timer may run out too early or too late, where there is time: clocks drift.
+    /// By how many ticks a timer may fire too early or too late, with synchronous timing: clocks drift.
     pub drift: Ticks,
-    /// Whether everybody is told of crashes; by default if the algorithm assumes it.
+    /// Whether all processes are notified of crashes; by default, if the algorithm assumes so.
     pub detector: Option<bool>,
-    /// Whether the algorithm recovers from crashes, and which election is beside it if it needs one: messages travel in
-    /// [sessions](Rules#sessions).
+    /// Whether the algorithm recovers from crashes, and which election runs beside it if it needs one. Messages then
+    /// travel in [sessions](Rules#sessions).
     pub recovery: Option<Beside>,
-    /// How often other things may happen. Timeouts are bounded by [`DEFAULT_TIMEOUTS`] where there is no time and
-    /// nothing else is said.
+    /// How many faults and other events may happen. With asynchronous timing, timeouts are limited to
+    /// [`DEFAULT_TIMEOUTS`] unless a limit is given.
     pub bounds: Bounds,
     /// Whether applications' messages carry no stamp.
     pub unstamped_pokes: bool,
     /// Whether a read of the [resource](crate::stage::resource) is a seal.
     pub sealed: bool,
-    /// Who has crashed before the run.
+    /// The processes that crashed before the run.
     pub absent: Vec<Id>,
     /// The algorithm's options, as key and value.
     pub options: Vec<(String, String)>,
-    /// What is asked; by default everything that is asked of the algorithm's family.
+    /// The properties to check; by default all properties of the algorithm's family.
     pub goals: Option<Vec<Goal>>,
     /// How many threads; by default as many as there are cores.
     pub threads: Option<usize>,
-    /// Give up when there are this many states.
+    /// Give up when there are more states than this.
     pub max_states: u64,
-    /// Give up when they take this many bytes.
+    /// Give up when the states need more bytes of memory than this.
     pub max_bytes: u64,
-    /// Whether to end at the first violation that [counts](Findings::counted).
+    /// Whether to stop at the first violation that [counts](Findings::counted).
     pub stop: bool,
 }
 
@@ -118,10 +118,10 @@ struct Prepared<P: Process, A> {
     first: Vec<u32>,
 }
 
-/// How many timers run out at most, in a world without time, unless something else is said.
+/// How many timeouts may happen with asynchronous timing, unless a limit is given.
 pub const DEFAULT_TIMEOUTS: u32 = 1;
 
-/// The largest group that can be explored at all. Long before that there are too many states.
+/// The largest group that can be explored. In practice, the number of states limits groups to far fewer processes.
 pub const LARGEST_GROUP: u32 = 16;
 
 impl Default for Exploration {
@@ -296,7 +296,7 @@ impl Exploration {
                     Verdict::Undecided("the search was interrupted before it looked for cycles".into())
                 }
                 None if searched.left_open & 1 << place != 0 => Verdict::Undecided(
-                    "where no more timers may run out, somebody still waits for one: runs go on beyond these".into(),
+                    "some runs reach the limit on timeouts while processes still wait for timers".into(),
                 ),
                 None => Verdict::Holds,
             };
@@ -368,7 +368,7 @@ impl Exploration {
     fn broken_assumptions(&self, entry: &Entry, rules: &Rules) -> Vec<String> {
         let mut broken = rules.broken_assumptions(entry);
         if recovery::elects_in_time(entry, self.recovery) && rules.delay_bound.is_none() {
-            broken.push("delays have no bound, which the election beside it needs".into());
+            broken.push("message delays have no bound, but the election beside the algorithm needs one".into());
         }
         if self.drift > 0 && rules.delay_bound.is_some() && entry.assumptions.synchronous {
             broken.push("clocks drift".into());

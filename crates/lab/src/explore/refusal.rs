@@ -1,4 +1,4 @@
-//! What cannot be explored, and why.
+//! Errors: what cannot be explored, and why.
 
 use quorate_core::catalog::{ENTRIES, Entry, Family, UnknownAlgorithm};
 use quorate_core::id::Id;
@@ -9,7 +9,7 @@ use super::goal::Goal;
 use super::{Exploration, LARGEST_GROUP, budget};
 use crate::stage::wish::Times;
 
-/// Why something cannot be explored. Nothing was done.
+/// The reason why an exploration was refused. Nothing was explored.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[expect(missing_docs, reason = "the messages say what each means")]
 pub enum ExplorationError {
@@ -17,37 +17,40 @@ pub enum ExplorationError {
     UnknownAlgorithm(#[from] UnknownAlgorithm),
     #[error(transparent)]
     Setting(#[from] SettingError),
-    #[error("{algorithm} does not recover here: {known} do")]
+    #[error("{algorithm} cannot recover from crashes here; these algorithms can: {known}")]
     NoRecovery { algorithm: &'static str, known: String },
-    #[error("n = {0}: groups of 1 to {LARGEST_GROUP} processes can be explored")]
+    #[error("n = {0}: the number of processes must be from 1 to {LARGEST_GROUP}")]
     GroupSize(u32),
-    #[error("{what} = {given}: at most {most} can be explored")]
+    #[error("{what} = {given}: the largest accepted number is {most}")]
     TooMany { what: &'static str, given: u32, most: u32 },
-    #[error("absent process {id}: there are processes 1 to {n}")]
+    #[error("absent process {id} does not exist: process ids are 1 to {n}")]
     NoSuchProcess { id: u32, n: u32 },
-    #[error("all {n} processes are absent from the beginning: at least one must live")]
+    #[error("all {n} processes are absent: at least one process must take part")]
     NobodyLives { n: u32 },
-    #[error("{goal} is not asked of {family}: ask {}", known.join(", "))]
+    #[error("property {goal} does not apply to {family}; these properties do: {}", known.join(", "))]
     WrongGoal { goal: Goal, family: Family, known: Vec<String> },
-    #[error("nothing is asked: name at least one property")]
+    #[error("no property to check: name at least one")]
     NoGoal,
-    #[error("pokes are messages of applications that take turns: {family} has none")]
+    #[error("pokes apply only to mutual exclusion, not to {family}: leave them out")]
     NoPokes { family: Family },
-    #[error("withdrawals are for applications that take turns: {family} has none")]
+    #[error("withdrawals apply only to mutual exclusion, not to {family}: leave them out")]
     NoWithdrawals { family: Family },
-    #[error("writes are for applications that take turns: {family} has none")]
+    #[error("writes apply only to mutual exclusion, not to {family}: leave them out")]
     NoWrites { family: Family },
-    #[error("{goal} is about what is written: allow at least one write")]
+    #[error("property {goal} is about writes to the resource: allow at least one write")]
     NothingWritten { goal: Goal },
-    #[error("a delay bound of {0} ticks: 1 to 100 can be explored")]
+    #[error("delay bound = {0} ticks: it must be from 1 to 100")]
     DelayBound(Ticks),
-    #[error("a drift of {0} ticks: 0 to 100 can be explored")]
+    #[error("drift = {0} ticks: it must be from 0 to 100")]
     Drift(Ticks),
-    #[error("endless entries: {algorithm} counts for ever, so its states never end; give a number of entries each")]
+    #[error(
+        "endless entries: the counters of {algorithm} grow without bound, so it has infinitely many states; give a \
+         number of entries per process"
+    )]
     Endless { algorithm: &'static str },
     #[error(
-        "endless entries have no fences, as they are not counted: leave fencing and writes out, or give a number of \
-         entries each"
+        "endless entries are not counted, so they have no fences: leave out the property fencing and all writes, or \
+         give a number of entries per process"
     )]
     EndlessFences,
 }

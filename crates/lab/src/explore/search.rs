@@ -43,18 +43,19 @@ pub(super) fn slab(max_states: u64) -> usize {
     usize::try_from(max_states / SLABS).unwrap_or(SLAB).clamp(LEAST_SLAB, SLAB)
 }
 
-/// How far a search has come, told to somebody who may say that it is enough.
+/// How far a search has come. The callback that receives it may end the search.
 #[derive(Clone, Copy, Debug)]
 pub struct Progress<'a> {
-    /// How many states it has found.
+    /// How many states have been found.
     pub states: u64,
-    /// How many steps the latest of them are away from the first.
+    /// How many steps the states that are being expanded are away from the initial one.
     pub depth: u64,
-    /// How many of them are still to be expanded.
+    /// How many of the states are still to be expanded.
     pub frontier: u64,
-    /// How long it has taken.
+    /// How many seconds the search has taken.
     pub seconds: f64,
-    /// Set it, and the search ends here.
+    /// Set it to true to end the search here. What was found so far is returned: violations count, and every other
+    /// property is undecided.
     pub enough: &'a Cell<bool>,
 }
 

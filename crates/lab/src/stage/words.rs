@@ -79,9 +79,9 @@ impl Rules {
                 assumed.restart_free && bounds.restarts > 0 && !(recovers && entry.family == Family::Mutex),
                 "processes restart",
             ),
-            (bounds.suspicions > 0, "running processes are suspected"),
-            (assumed.synchronous && self.delay_bound.is_none(), "delays have no bound"),
-            (assumed.detector && !self.detector, "no failure detector reports crashes"),
+            (bounds.suspicions > 0, "live processes are suspected"),
+            (assumed.synchronous && self.delay_bound.is_none(), "message delays have no bound"),
+            (assumed.detector && !self.detector, "processes are not notified of crashes"),
         ];
         broken.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
     }
