@@ -141,6 +141,21 @@ fn a_search_ends_when_somebody_says_that_it_is_enough() {
     assert!(matches!(verdict, Some(Verdict::Undecided(why)) if why == "the search was interrupted"), "{verdict:?}");
 }
 
+/// A search that has seen a cycle begins again. Interrupted then, it still reports what it had found.
+#[test]
+fn interrupted_search_keeps_earlier_counterexamples() {
+    let exploration = Exploration { times: Times::Endless, ..Exploration::default() };
+    let mut last = 0;
+    let mut watch = |progress: Progress| {
+        progress.enough.set(progress.states < last);
+        last = progress.states;
+    };
+    let findings = exploration.run("maekawa", &mut watch).expect("it can be explored");
+    assert_eq!((findings.complete, steps_to(&findings, Goal::DeadlockFreedom)), (false, Some(6)));
+    let verdict = findings.verdict(Goal::StarvationFreedom);
+    assert!(matches!(verdict, Some(Verdict::Undecided(why)) if why == "the search was interrupted"), "{verdict:?}");
+}
+
 #[test]
 fn three_of_maekawas_deadlock_in_six_steps() {
     let findings = explore("maekawa", &Exploration::default());

@@ -260,14 +260,13 @@ impl Exploration {
         };
         let mut searched = search::search(&mut machine, &first, &goals, &limits, progress);
         let mut graph = None;
-        // A search that was told to end has no second part: what it has found is the answer.
         if about_cycles && searched.cyclic && !searched.is_enough {
             // Cycles are looked for among all states: once more, and keep them.
             for states in tries::rounds(self.max_states, machine.tables.renumbers) {
                 let limits = Limits { acyclic: false, keep: true, states, ..limits };
                 let again = search::search(&mut machine, &first, &goals, &limits, progress);
                 if again.is_enough && again.visited.len() < searched.visited.len() {
-                    // It was told to end before it had found what is known already.
+                    // Interrupted before it came as far as the search before, whose findings are kept.
                     searched.is_enough = true;
                     break;
                 }

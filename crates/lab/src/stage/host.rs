@@ -115,11 +115,6 @@ where
         self.node.tries()
     }
 
-    /// Its application.
-    pub fn application(&self) -> &A {
-        &self.application
-    }
-
     /// What its application may want now. The dead want nothing.
     pub fn wishes(&self) -> Vec<Wish> {
         if self.is_alive() { self.application.wishes() } else { Vec::new() }
