@@ -102,9 +102,9 @@ impl Inlets {
                 Err(Ended { why, disowned }) => {
                     let (node, peer, direction) = (self.node.number(), inlet.from.number(), inlet.opened.name());
                     if inlet.is_attached {
-                        info!(node, peer, direction, reason = %why, "peer connection closed");
+                        info!(node, peer, direction, reason = why.as_str(), "peer connection closed");
                     } else {
-                        debug!(node, peer, direction, reason = %why, "peer connection closed unused");
+                        debug!(node, peer, direction, reason = why.as_str(), "peer connection closed unused");
                     }
                     inlet.way.end(&why);
                     ended.push(Arc::clone(&inlet.way));
@@ -181,7 +181,7 @@ impl Inlet {
                         let heard = refusal.as_heard();
                         let why = format!("{REJECTED}{heard}");
                         if self.outbox.be_refused(&why) {
-                            warn!(peer = self.from.number(), reason = %heard, "node rejected by peer");
+                            warn!(peer = self.from.number(), reason = heard.as_str(), "node rejected by peer");
                         }
                         let disowned = matches!(refusal, Refusal::Forgetful(_)).then_some(heard);
                         return Err(Ended { why, disowned });

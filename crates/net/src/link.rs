@@ -61,14 +61,14 @@ impl Link {
                     if since.elapsed() > LATE {
                         pause = SOON;
                     }
-                    info!(node, peer, %address, reason = %ended, "outbound connection closed");
+                    info!(node, peer, %address, reason = ended.as_str(), "outbound connection closed");
                 }
                 Err(failure) => {
                     outbox.forget();
                     if outbox.fail(Some(&failure)) {
-                        warn!(node, peer, %address, reason = %failure, "connect failed");
+                        warn!(node, peer, %address, reason = failure.as_str(), "connect failed");
                     } else {
-                        debug!(node, peer, %address, reason = %failure, "connect failed");
+                        debug!(node, peer, %address, reason = failure.as_str(), "connect failed");
                     }
                 }
             }

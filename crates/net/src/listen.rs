@@ -117,14 +117,14 @@ impl Listener {
                         }
                     };
                     outbox.detach(&way);
-                    debug!(node, %from, reason = %ended, "inbound connection closed");
+                    debug!(node, %from, reason = ended.as_str(), "inbound connection closed");
                 }
             }
             Ok(Err(why)) => match self.refused.happens((address.ip(), why.clone()), Instant::now()) {
                 Some(since) => {
-                    warn!(node, %from, reason = %why, suppressed = since, "inbound connection rejected");
+                    warn!(node, %from, reason = why.as_str(), suppressed = since, "inbound connection rejected");
                 }
-                None => debug!(node, %from, reason = %why, "inbound connection rejected"),
+                None => debug!(node, %from, reason = why.as_str(), "inbound connection rejected"),
             },
             Err(_) => debug!(node, %from, "handshake timed out"),
         }
