@@ -7,7 +7,8 @@
 //! # Example
 //! ```
 //! use quorate_lab::experiment::{Experiment, Spectators};
-//! use quorate_lab::explore::{Exploration, Goal};
+//! use quorate_lab::explore::Exploration;
+//! use quorate_lab::explore::goal::Goal;
 //! use quorate_lab::report::Severity;
 //!
 //! // One run of five processes, determined by its seed.
