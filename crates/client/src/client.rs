@@ -1,6 +1,5 @@
 //! The client, and its requests that need no session.
 
-use std::os::unix::fs::MetadataExt;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -222,19 +221,21 @@ pub(crate) fn encoded(name: &str) -> String {
     path
 }
 
-/// Default label of a session: the user, the host and the process. Without a user name, the label has the user id.
+/// The label of a session that is given none: the user, the host and the process.
 fn default_label() -> String {
-    let named = ["USER", "LOGNAME"].into_iter().filter_map(|variable| std::env::var(variable).ok());
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
-    label_of(named, host.trim(), std::process::id())
+    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "unknown-host".into());
+    format!("{}@{}:{}", user_name(), host.trim(), std::process::id())
 }
 
-fn label_of(users: impl IntoIterator<Item = String>, host: &str, process: u32) -> String {
-    // The owner of this directory is the user that the process runs as.
-    let by_id = || std::fs::metadata("/proc/self").map_or("unknown".into(), |own| format!("uid-{}", own.uid()));
-    let user = users.into_iter().find(|user| !user.trim().is_empty()).unwrap_or_else(by_id);
-    let host = if host.is_empty() { "localhost" } else { host };
-    format!("{user}@{host}:{process}")
+/// Returns the name of the user of this process: `USER` or `LOGNAME` from the environment, and `uid-1000` (with the
+/// number of the user) if both are missing or empty, as in containers and services.
+pub fn user_name() -> String {
+    user_name_from(|variable| std::env::var(variable).ok())
+}
+
+fn user_name_from(variable: impl Fn(&str) -> Option<String>) -> String {
+    let named = ["USER", "LOGNAME"].into_iter().find_map(|name| variable(name).filter(|user| !user.trim().is_empty()));
+    named.unwrap_or_else(|| format!("uid-{}", rustix::process::getuid().as_raw()))
 }
 
 /// A session that is about to be opened.
@@ -277,12 +278,14 @@ mod tests {
     }
 
     #[test]
-    fn a_label_has_the_user_id_if_there_is_no_user_name() {
-        let names = |names: [&str; 2]| names.map(String::from);
-        assert_eq!(label_of(names(["alice", "bob"]), "web1", 7), "alice@web1:7");
-        assert_eq!(label_of(names(["", "bob"]), "web1", 7), "bob@web1:7");
-        let label = label_of(names(["", " "]), "", 7);
-        assert!(label.starts_with("uid-") && label.ends_with("@localhost:7"), "{label}");
+    fn user_name_falls_back_to_the_number_of_the_user() {
+        let with = |user: Option<&str>, logname: Option<&str>| {
+            user_name_from(|name| if name == "USER" { user } else { logname }.map(String::from))
+        };
+        assert_eq!(with(Some("bob"), Some("alice")), "bob");
+        assert_eq!(with(Some(""), Some("alice")), "alice");
+        let number = format!("uid-{}", rustix::process::getuid().as_raw());
+        assert_eq!([with(None, None), with(Some(""), Some(" "))], [number.clone(), number]);
     }
 
     #[test]

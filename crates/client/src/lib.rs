@@ -72,7 +72,7 @@ mod http;
 mod session;
 
 #[cfg(feature = "client")]
-pub use client::{Client, DEFAULT_PATIENCE, NewSession};
+pub use client::{Client, DEFAULT_PATIENCE, NewSession, user_name};
 #[cfg(feature = "client")]
 pub use error::Error;
 #[cfg(feature = "client")]
