@@ -81,8 +81,8 @@ fn the_demonstration_shows_what_a_fence_is_for() {
     let told = quorate("", &["demo", "fence"]);
     assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
     let story = String::from_utf8(told.stdout).unwrap();
-    assert!(story.contains("without fences: accepted, and what B wrote is lost"), "{story}");
-    assert!(story.contains("with fences:    refused, as"), "{story}");
+    assert!(story.contains("without fences: accepted, and B's write is lost"), "{story}");
+    assert!(story.contains("with fences:    refused, because"), "{story}");
     let told = quorate("", &["demo", "fence", "--json"]);
     let told: Value = serde_json::from_slice(&told.stdout).unwrap();
     assert!(told["paused"]["fence"].as_u64() < told["successor"]["fence"].as_u64(), "{told}");

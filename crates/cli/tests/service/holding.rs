@@ -43,7 +43,7 @@ fn who_is_told_to_end_while_it_waits_leaves_the_line() {
 fn what_is_held_without_a_command_is_given_back_at_any_signal_and_at_the_end_of_input() {
     let directory = Directory::new();
     let node = Served::start(directory.path(), &[]);
-    for (verb, name, words) in [("lock", "job", "job is held"), ("elect", "db", "this process leads db")] {
+    for (verb, name, words) in [("lock", "job", "holding lock job"), ("elect", "db", "leading election db")] {
         for (signal, code) in ENDS {
             let mut holding = start(&node, &[verb, name, "--ttl", "1h"]);
             let told = holding.line();
@@ -82,7 +82,7 @@ fn who_is_told_to_end_does_not_wait_for_a_service_that_is_gone() {
     let mut all = [(&mut running, 0), (&mut waiting, 143), (&mut holding, 143)];
     all.iter().for_each(|(one, _)| one.signal("TERM"));
     for (one, code) in &mut all {
-        one.until_it_complains("nobody answered its end");
+        one.until_it_complains("no node confirmed that it was closed");
         assert_eq!(one.wait().code(), Some(*code));
     }
 }
@@ -140,7 +140,7 @@ fn lose(node: &Served, on_loss: &str) -> (Running, u32) {
     let running = start(node, &["lock", "job", "--ttl", "1h", "--on-loss", on_loss, "--", "sh", "-c", STUBBORN]);
     let command = running.line().parse().unwrap();
     assert_eq!(node.post("/v1/locks/job/force", "").0, 204);
-    running.until_it_complains("job was lost while the command ran: ");
+    running.until_it_complains("lock job was lost while the command ran: ");
     (running, command)
 }
 
@@ -178,16 +178,16 @@ fn who_is_elected_says_its_value_or_else_its_label() {
     let directory = Directory::new();
     let node = Served::start(directory.path(), &[]);
     let observer = Running::start(&node.address, &["observe", "db"]);
-    assert_eq!(observer.line(), "nobody leads");
+    assert_eq!(observer.line(), "no leader");
     let script = "echo $QUORATE_ELECTION $QUORATE_FENCE $QUORATE_SESSION; read line; exit 7";
     let arguments = ["elect", "db", "--value", "10.0.0.1:5432", "--label", "db1", "--", "sh", "-c", script];
     let mut first = start(&node, &arguments);
     let told = first.line();
     let leader = node.get("/v1/elections/db").1["leader"].clone();
     assert_eq!(told, format!("db {} {}", leader["fence"], leader["session"].as_str().unwrap()));
-    assert_eq!(observer.line(), format!("db1 leads, fence {}: 10.0.0.1:5432", leader["fence"]));
+    assert_eq!(observer.line(), format!("leader db1, fence {}, value 10.0.0.1:5432", leader["fence"]));
     let second = start(&node, &["elect", "db"]);
-    second.until_it_complains(&format!("waiting behind db1, who leads, fence {}", leader["fence"]));
+    second.until_it_complains(&format!("waiting behind db1, the leader with fence {}", leader["fence"]));
     first.type_in("\n");
     assert_eq!(first.wait().code(), Some(7));
 

@@ -8,6 +8,7 @@ mod follow;
 mod holding;
 mod http;
 mod logs;
+mod mistakes;
 mod node;
 mod operate;
 mod packaging;

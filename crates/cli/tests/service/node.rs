@@ -102,7 +102,7 @@ fn exit_codes_tell_busy_from_late_and_from_failed() {
     let text = stdout(&node.address, &["locks"]);
     assert!(text.contains("held by deploy@web1:812"), "{text}");
     stdout(&node.address, &["release", "job", "--force", "--by", "operator"]);
-    assert!(stdout(&node.address, &["locks"]).contains("nobody holds or awaits a lock"));
+    assert!(stdout(&node.address, &["locks"]).contains("no lock is held or waited for"));
     let nobody = quorate("127.0.0.1:1", &["status"]);
     assert_eq!(nobody.status.code(), Some(1));
 }
@@ -111,10 +111,10 @@ fn exit_codes_tell_busy_from_late_and_from_failed() {
 fn elections_are_listed_and_the_lead_can_be_taken_away() {
     let directory = Directory::new();
     let node = Served::start(directory.path(), &[]);
-    assert!(stdout(&node.address, &["elections"]).contains("nobody leads or waits to lead"));
+    assert!(stdout(&node.address, &["elections"]).contains("no election has a leader or candidates"));
     let campaign = r#"{"value": "10.0.0.1:5432", "label": "db1", "ttl": "60s"}"#;
     let (_, won) = node.post("/v1/elections/db/campaign", campaign);
-    let expected = format!("db\n  db1 leads, fence {}: 10.0.0.1:5432", won["fence"]);
+    let expected = format!("db\n  leader db1, fence {}, value 10.0.0.1:5432", won["fence"]);
     for arguments in [&["elections"][..], &["elections", "db"]] {
         assert!(stdout(&node.address, arguments).starts_with(&expected), "{arguments:?}");
     }
@@ -188,7 +188,7 @@ fn what_makes_no_sense_is_refused_in_words() {
         assert_eq!(output.status.code(), Some(code), "{arguments:?}");
         String::from_utf8_lossy(&output.stderr).into_owned()
     };
-    assert!(refused(&["bench", "--duration", "0s"], 2).contains("nothing can be measured"));
+    assert!(refused(&["bench", "--duration", "0s"], 2).contains("`--duration` must be greater than zero"));
     assert!(refused(&["release", "free", "--force"], 1).contains("free has no holder"));
     let other = |arguments: &[&str]| {
         let output = std::process::Command::new(env!("CARGO_BIN_EXE_quorate")).args(arguments).output().unwrap();

@@ -192,10 +192,10 @@ fn what_turns_cannot_promise_is_refused_and_it_is_said_what_to_do() {
     assert!(!elsewhere.status.success() && told.contains("send the request to that node"), "{told}");
     assert!(quorate(&node.address, &["release", "a", "--force"]).status.success());
     let listed = String::from_utf8(quorate(&node.address, &["member", "list"]).stdout).unwrap();
-    assert!(listed.matches("takes turns").count() == 3 && !listed.contains("votes"), "{listed}");
+    assert!(listed.matches("  peer").count() == 3 && !listed.contains("voter"), "{listed}");
     let added = quorate(&node.address, &["member", "add", "4=127.0.0.1:1"]);
     let told = String::from_utf8_lossy(&added.stderr).into_owned();
-    assert!(!added.status.success() && told.contains("a fixed list") && !told.contains("learns"), "{told}");
+    assert!(!added.status.success() && told.contains("a fixed list") && !told.contains("learner"), "{told}");
 }
 
 /// The others would wait for what it does not know that it has promised.
@@ -237,7 +237,7 @@ fn status_and_figures_tell_of_turns_and_of_the_others() {
     assert_eq!(status["members"].as_array().unwrap().len(), 3);
     let shown = String::from_utf8(quorate(&node.address, &["status"]).stdout).unwrap();
     assert!(shown.contains("peer engine") && shown.contains("suzuki-kasami among 3"), "{shown}");
-    assert!(shown.contains("this node") && shown.contains("there and back"), "{shown}");
+    assert!(shown.contains("this node") && shown.contains("round trip"), "{shown}");
     let page = figures_of(&node.address);
     for figure in [
         "quorate_peer_info{algorithm=\"suzuki-kasami\",election=\"ring\"} 1",
@@ -318,17 +318,22 @@ fn what_makes_no_sense_is_refused_before_anything_is_begun() {
         (written("[turns]\nelection = \"bull\"\n[members]\n1 = \"127.0.0.1:1\""), "turns.election"),
         (written("[turns]\nalgorithm = \"bully\"\n[members]\n1 = \"127.0.0.1:1\""), "not a mutual exclusion algorithm"),
         (serve(&["--algorithm", "token-rin"]), "token-ring"),
-        (serve(&["--algorithm", "token-ring"]), "name all with --member"),
+        (serve(&["--algorithm", "token-ring"]), "name all of them with --member"),
         (serve(&["--algorithm=token-ring", member, "--join"]), "cannot be used with"),
         (serve(&["--algorithm=token-ring", member, "--advertise=10.0.0.1:1"]), "leave out --advertise"),
-        (serve(&["--algorithm=token-ring", "--member=1=127.0.0.1:7420"]), "ports of their own"),
+        (serve(&["--algorithm=token-ring", "--member=1=127.0.0.1:7420"]), "need different ports"),
         (serve(&["--algorithm=token-ring", member, member]), "named twice"),
         (serve(&["--algorithm=token-ring", "--member=2=127.0.0.1:7431"]), "numbered 1 to 1"),
-        (serve(&["--algorithm=token-ring", "--member=1=10.0.0.1:7431"]), "`--insecure`"),
+        (serve(&["--algorithm=token-ring", "--member=1=10.0.0.1:7431"]), "--insecure"),
         (serve(&["--algorithm=token-ring", member, "--option=colour=red"]), "colour"),
         (serve(&["--algorithm=token-ring", member, "--beat=1ms"]), "the interval at least the delay"),
-        (serve(&["--engine=replicated", "--algorithm=central"]), "are for --engine peer"),
-        (serve(&["--cluster=mine"]), "are for --engine peer"),
+        (serve(&["--engine=replicated", "--algorithm=central"]), "need --engine peer"),
+        (serve(&["--cluster=mine"]), "need --engine peer"),
+        (serve(&["--algorithm=token-ring", member, "--member-listen=127.0.0.1:x"]), "write a host and a port"),
+        (serve(&["--node=5", member]), "node 5 is not among the members (1)"),
+        (serve(&["--advertise=here"]), "write a host and a port"),
+        (serve(&["--member=1=127.0.0.1:x"]), "2=10.0.0.2:7420"),
+        (written("advertise = \"here\""), "advertise = \"here\""),
     ] {
         let told = String::from_utf8_lossy(&refused.stderr);
         assert_eq!(refused.status.code(), Some(2), "{said}: {told}");

@@ -272,7 +272,7 @@ fn nobody_is_believed_to_be_a_member_where_tokens_are_asked_for() {
     let cluster = ["serve", "--listen", "127.0.0.1:0", "--join", "--tokens", &tokens[1]];
     let refused = run(&cluster);
     assert_eq!(refused.status.code(), Some(2));
-    assert!(String::from_utf8_lossy(&refused.stderr).contains("members believed"));
+    assert!(String::from_utf8_lossy(&refused.stderr).contains("pose as a member"));
 }
 
 #[tokio::test]

@@ -1,4 +1,4 @@
-//! `quorate backup` and `quorate restore`: all that the service knows, as a file, and a cluster that begins with it.
+//! `quorate backup` and `quorate restore`: the state of the service in a file, and a new cluster from that file.
 
 use std::fs::{File, OpenOptions};
 use std::io::Write;
@@ -13,18 +13,35 @@ use quorate_lab::command::output::Terminal;
 use quorate_server::raft::{self, Contents};
 use serde_json::json;
 
+use super::config::is_address;
 use super::{Endpoints, failed, run_async};
 
-/// Write all that the service knows into a file
+const BACKUP_NOTES: &str = "\
+Examples:
+  quorate backup monday.quorate
+      Write a backup of the running cluster
+  quorate backup rescue.quorate --data /var/lib/quorate
+      Write a backup of a stopped node, when a majority of the members is lost";
+
+const RESTORE_NOTES: &str = "\
+Examples:
+  quorate restore monday.quorate --data ./restored
+      Fill the data directory of the first node of a new cluster; then start it with `quorate serve`
+  quorate restore monday.quorate --data ./again --generation 3
+      Restore the same backup once more, with a larger generation than the last restore printed";
+
+/// Write a backup of the service to a file
 ///
-/// Asks a node that runs, and has everything that was decided before. With --data, takes what a stopped node has on its
-/// disk instead: the way out when a majority of the members is lost for good. The file has a checksum.
+/// The backup comes from a running node and contains everything that was committed before the command started. With
+/// --data, it comes from the data directory of a stopped node: use this when a majority of the members is lost for good.
+/// The file has a checksum.
 #[derive(Args, Debug)]
+#[command(after_long_help = BACKUP_NOTES)]
 pub(crate) struct Backup {
-    /// Where to; there must be no such file yet
+    /// File to write; it must not exist
     file: PathBuf,
 
-    /// Of a node that does not run: its data directory
+    /// Read the data directory of a stopped node instead of asking a running one
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
 
@@ -32,38 +49,41 @@ pub(crate) struct Backup {
     endpoints: Endpoints,
 }
 
-/// Begin a cluster from a backup
+/// Create the first node of a new cluster from a backup
 ///
-/// Fills an empty data directory for one node, which is alone at first; others are added by `quorate member add`.
-/// Sessions, locks and elections are as in the backup, and every fence will be larger than all that the old cluster
-/// ever gave. The old cluster must not run any more: its nodes are refused, but its clients cannot tell.
+/// Fills an empty data directory for one node; add further nodes with `quorate member add`. Sessions, locks and
+/// elections are those of the backup, and every new fence is larger than all fences of the old cluster. Stop the old
+/// cluster first: the new one refuses its nodes, but its clients cannot tell the two apart.
 #[derive(Args, Debug)]
+#[command(after_long_help = RESTORE_NOTES)]
 pub(crate) struct Restore {
-    /// The backup
+    /// Backup to read
     file: PathBuf,
 
-    /// Where the node will keep its data; it must be empty
+    /// Data directory to fill; it must be empty or missing
     #[arg(long, value_name = "DIRECTORY")]
     data: PathBuf,
 
-    /// The number that the node will have
+    /// Id of the node
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     node: u64,
 
-    /// Where the node will listen, and others will reach it
+    /// Address on which the node will listen, and at which others will reach it
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_ADDRESS)]
     listen: String,
 
-    /// The generation of fences that begins, if this backup was restored before: larger than what was printed then
+    /// Generation of the new fences. Needed if this backup was restored before: larger than what was printed then
     #[arg(long, value_name = "G")]
     generation: Option<u16>,
 }
 
 pub(crate) fn backup(arguments: &Backup, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    // Before anything is asked for, so that nobody waits in vain.
+    // Checked before a node is asked, which may take long.
     if arguments.file.exists() {
         let file = arguments.file.display();
-        return Err(Failure::Failed(format!("{file} exists: choose another name, or delete it; nothing was written")));
+        return Err(Failure::Failed(format!(
+            "{file} exists, and nothing was written: choose another name, or delete it"
+        )));
     }
     let bytes = match &arguments.data {
         Some(data) => raft::salvage(data).map_err(|error| Failure::Failed(error.to_string()))?,
@@ -73,18 +93,18 @@ pub(crate) fn backup(arguments: &Backup, terminal: &mut Terminal) -> Result<Exit
         }
     };
     let contents = raft::examine(&bytes)
-        .map_err(|damage| Failure::Failed(format!("what arrived is no backup: {damage}; nothing was written")))?;
+        .map_err(|damage| Failure::Failed(format!("the node sent a damaged backup: {damage}; nothing was written")))?;
     write(&arguments.file, &bytes)
         .map_err(|error| Failure::File { path: arguments.file.display().to_string(), error })?;
     tell("", &arguments.file, &contents, json!({ "file": arguments.file, "bytes": bytes.len() }), terminal)
 }
 
-/// Writes a file that is whole and on disk, or not there.
+/// Writes a file atomically: it is complete and on disk, or does not exist.
 fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
     let mut name = path.file_name().unwrap_or_default().to_os_string();
     name.push(".new");
     let temporary = path.with_file_name(name);
-    // What holders say of themselves is nobody else's business.
+    // Labels and values of holders are private.
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;
     file.write_all(bytes)?;
     file.sync_all()?;
@@ -95,8 +115,8 @@ fn write(path: &Path, bytes: &[u8]) -> std::io::Result<()> {
 
 pub(crate) fn restore(arguments: &Restore, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let Restore { file, data, node, listen, generation } = arguments;
-    if !listen.contains(':') {
-        return Err(Failure::Usage(format!("{listen:?} is no address: write host:port")));
+    if !is_address(listen) {
+        return Err(Failure::Usage(format!("--listen {listen}: write a host and a port, as in 10.0.0.1:7420")));
     }
     let bytes = std::fs::read(file).map_err(|error| Failure::Reading { path: file.display().to_string(), error })?;
     let refused = |why: String| Failure::Failed(format!("{}: {why}", file.display()));
@@ -105,7 +125,7 @@ pub(crate) fn restore(arguments: &Restore, terminal: &mut Terminal) -> Result<Ex
     let generation = run_async(async { restored.await.map_err(|error| refused(error.to_string())) })?;
     let directory = data.display();
     let serve = format!("quorate serve --data {directory} --node {node} --listen {listen}");
-    let next = format!("fences are of generation {generation}\nstart it:  {serve}\n");
+    let next = format!("generation of new fences: {generation}\nstart the node: {serve}\n");
     tell(
         &next,
         data,
@@ -115,7 +135,7 @@ pub(crate) fn restore(arguments: &Restore, terminal: &mut Terminal) -> Result<Ex
     )
 }
 
-/// Says what is there now, and what to do next.
+/// Prints what was written, and what to do next.
 fn tell(
     next: &str,
     path: &Path,
@@ -131,8 +151,8 @@ fn tell(
         terminal.print_json(&shown)?;
     } else {
         let path = path.display();
-        let what = format!("{commands} commands, {sessions} sessions, {locks} locks and elections");
-        terminal.print(&format!("{path} has all of it: {what}\n{next}"))?;
+        let what = format!("{commands} log entries, {sessions} sessions, {locks} locks and elections");
+        terminal.print(&format!("wrote {path}: {what}\n{next}"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

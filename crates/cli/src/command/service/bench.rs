@@ -1,4 +1,4 @@
-//! `quorate bench`: load on the service, in a closed loop: acquire, release, acquire, …
+//! `quorate bench`: a closed loop of acquire and release against a running service.
 //!
 //! The workloads are those of the comparison with other services: every client on a lock of its own, or all on one.
 //! Every client has a session and a stream of its own and makes one request at a time.
@@ -18,35 +18,52 @@ use serde_json::json;
 
 use super::{Endpoints, failed, run_async};
 
-/// The sessions of a benchmark last so long without renewal.
+/// The TTL of the sessions of a benchmark.
 const TTL: Duration = Duration::from_secs(10);
 
-/// Who wants which lock.
+/// Which locks the clients use.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum Workload {
-    /// Every client cycles on a lock of its own
+    /// Each client uses a lock of its own
     Uncontended,
-    /// All clients cycle on one lock
+    /// All clients use one lock
     Contended,
 }
 
-/// Measure the service: cycles of acquire and release
+const NOTES: &str = "\
+Examples:
+  quorate bench
+      Run both workloads with 64 clients for 5 seconds each
+  quorate bench --workload contended --clients 200 --duration 30s --json
+      Measure the hand-over of one lock among 200 clients
+
+Exit codes:
+  0   measured
+  1   the service failed or could not be reached
+  2   the options are wrong
+  10  two clients held one lock at the same time, or a fence did not grow";
+
+/// Measure how fast a running service grants and releases locks
+///
+/// Every client has its own session and connection, and repeats: acquire a lock, release it. Locks have names of their
+/// own, so a service in use can be measured.
 #[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
 pub(crate) struct Bench {
-    /// Who wants which lock; by default first the one, then the other
+    /// Which locks the clients use [default: one workload after the other]
     #[arg(long, value_enum)]
     workload: Option<Workload>,
 
-    /// How many clients, each with a session and a stream of its own
+    /// Number of clients
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     clients: u16,
 
-    /// How long to measure
-    #[arg(long, value_name = "SPAN", default_value = "5s")]
+    /// Duration of the measurement
+    #[arg(long, value_name = "DURATION", default_value = "5s")]
     duration: Span,
 
-    /// How long to run before that
-    #[arg(long, value_name = "SPAN", default_value = "1s")]
+    /// Duration of the warm-up before the measurement
+    #[arg(long, value_name = "DURATION", default_value = "1s")]
     warmup: Span,
 
     #[command(flatten)]
@@ -100,7 +117,7 @@ impl Tally {
 
 pub(crate) fn run(arguments: &Bench, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     if arguments.duration.duration().is_zero() {
-        return Err(Failure::Usage("--duration: in no time nothing can be measured; say --duration 5s".into()));
+        return Err(Failure::Usage("`--duration` must be greater than zero, for example --duration 5s".into()));
     }
     let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
     let workloads = match arguments.workload {
@@ -129,7 +146,7 @@ pub(crate) fn run(arguments: &Bench, terminal: &mut Terminal) -> Result<ExitCode
             let what = if workload == Workload::Contended { "hand-over" } else { "acquire" };
             terminal.print(&format!(
                 "{name:<12} {} clients  {per_second:>7} cycles/s  {what} p50 {:.0} µs, p99 {:.0} µs  \
-                 cycles a client {} to {}\n",
+                 cycles per client {} to {}\n",
                 arguments.clients,
                 micros(histogram, 0.5),
                 micros(histogram, 0.99),
@@ -138,7 +155,7 @@ pub(crate) fn run(arguments: &Bench, terminal: &mut Terminal) -> Result<ExitCode
             ))?;
         }
         if violations > 0 {
-            terminal.warn(&format!("{violations} times a client got the lock while another believed to hold it"));
+            terminal.warn(&format!("mutual exclusion was violated {violations} times: a client was granted a lock that another held, or an old fence"));
             code = ExitCode::from(10);
         }
     }

@@ -1,4 +1,4 @@
-//! A command that runs for as long as a lock is held.
+//! A command that runs while a lock is held.
 
 use std::io::IsTerminal;
 use std::os::unix::process::ExitStatusExt;
@@ -11,10 +11,10 @@ use tokio::time::timeout;
 
 use super::signals::Signals;
 
-/// How long a command that is told to stop may take to do so.
+/// How long a command may take to exit after SIGTERM.
 const GRACE: Duration = Duration::from_secs(5);
 
-/// How a command ended that ran under a lock.
+/// How a command ended that ran while a lock was held.
 pub(super) enum End {
     /// By itself, or by a signal that was sent to it.
     Exited(ExitStatus),
@@ -25,15 +25,15 @@ pub(super) enum End {
 /// What to do to the command when the lock is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnLoss {
-    /// Tell it to stop, and kill it after 5 seconds
+    /// Send SIGTERM, and SIGKILL after 5 seconds
     Term,
-    /// Kill it at once
+    /// Send SIGKILL
     Kill,
-    /// Let it run on
+    /// Let COMMAND continue
     Ignore,
 }
 
-/// The exit code of a shell for a command that ended like this.
+/// The exit code with which a shell reports the end of such a command.
 pub(super) fn exit_code(status: ExitStatus) -> u8 {
     match (status.code(), status.signal()) {
         (Some(code), _) => code as u8,
@@ -42,12 +42,12 @@ pub(super) fn exit_code(status: ExitStatus) -> u8 {
     }
 }
 
-/// The exit code of a shell for a command that could not be started.
+/// The exit code with which a shell reports a command that could not be started.
 pub(super) fn exit_code_of_start(error: &std::io::Error) -> u8 {
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
-/// Runs a command until it ends, passing on the signals that we get; ends it if `lost` returns first.
+/// Runs a command until it ends, and passes on the signals that this process receives; stops it if `lost` returns first.
 pub(super) async fn supervise(
     mut command: Command,
     on_loss: OnLoss,
@@ -81,7 +81,7 @@ pub(super) async fn supervise(
 }
 
 /// Whether a terminal sends it when keys are pressed, as Ctrl-C: it then reaches the command, too, and once is enough.
-/// Who sends it, only unsafe code could tell; so at a terminal, `kill -s INT` must name the command, not us.
+/// Only unsafe code could tell the sender; so at a terminal, `kill -s INT` must name the command, not this process.
 fn comes_from_keys(signal: Signal) -> bool {
     matches!(signal, Signal::INT | Signal::QUIT)
 }

@@ -1,4 +1,4 @@
-//! `node.toml`: what `quorate serve` can be told in a file. Options on the command line come before it.
+//! `node.toml`: the options of `quorate serve` in a file. Options on the command line override it.
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -14,7 +14,7 @@ use super::logging::LogFormat;
 use super::suggest::with_suggestion;
 use super::turns::{EngineName, WrittenTurns};
 
-/// What a file says. Whatever it does not say is as if there were no file.
+/// The contents of a file. A setting that is missing has its default.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Config {
@@ -28,7 +28,7 @@ pub(super) struct Config {
     pub(super) join: bool,
     pub(super) engine: Option<EngineName>,
     members: BTreeMap<String, String>,
-    /// How the nodes take turns. Where this is, they do.
+    /// Settings of the peer engine. A file that has them selects it.
     pub(super) turns: Option<WrittenTurns>,
     tls: Option<Tls>,
     timing: Option<WrittenTiming>,
@@ -51,7 +51,7 @@ struct WrittenTiming {
     election: [Span; 2],
 }
 
-/// What is written down of what happens.
+/// The log.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Log {
@@ -59,23 +59,28 @@ pub(super) struct Log {
     pub(super) filter: Option<String>,
 }
 
-/// How much there may be.
+/// Limits.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub(super) struct Limits {
     pub(super) connections: Option<u32>,
 }
 
-/// In which table there is a key of this name, if it was looked for outside.
+/// The table that has a key of this name, if it was written outside of it.
 fn table_of(key: &str) -> Option<&'static str> {
     let is_unknown = |error: toml::de::Error| error.message().starts_with("unknown field");
     let is_there = !toml::from_str::<WrittenTurns>(&format!("{key} = {{}}")).is_err_and(is_unknown);
     is_there.then_some("turns")
 }
 
-/// A member as it is written: its number, and its address.
+/// A member as it is written: its id, and its address.
 pub(super) fn member(node: &str, address: &str) -> Option<(u64, String)> {
-    Some((node.parse().ok()?, address.contains(':').then(|| address.to_string())?))
+    Some((node.parse().ok()?, is_address(address).then(|| address.to_string())?))
+}
+
+/// Whether a text is a host and a port.
+pub(super) fn is_address(text: &str) -> bool {
+    text.rsplit_once(':').is_some_and(|(host, port)| !host.is_empty() && port.parse::<u16>().is_ok())
 }
 
 impl Config {
@@ -97,21 +102,27 @@ impl Config {
         let config: Config = toml::from_str(text).map_err(|error| with_suggestion(&error, table_of))?;
         config.members()?;
         config.timing()?;
+        let listen = config.turns.as_ref().and_then(|turns| turns.listen.as_ref());
+        for (key, address) in [("advertise", config.advertise.as_ref()), ("turns.listen", listen)] {
+            if let Some(address) = address.filter(|address| !is_address(address)) {
+                return Err(format!("{key} = {address:?}: write a host and a port, as in \"10.0.0.1:7420\""));
+            }
+        }
         config.turns.as_ref().map_or(Ok(None), WrittenTurns::election)?;
         if config.join && !config.members.is_empty() {
-            return Err("a node that joins a cluster names no members: leave out join or members".into());
+            return Err("join and [members] exclude each other: join waits to be added to an existing cluster, [members] starts a new one".into());
         }
         if config.limits.connections == Some(0) {
-            return Err("limits.connections is at least 1".into());
+            return Err("limits.connections = 0: it must be at least 1".into());
         }
         Ok(config)
     }
 
-    /// Those who begin a cluster together, or take turns.
+    /// The members of the new cluster, or of the group of the peer engine.
     pub(super) fn members(&self) -> Result<BTreeMap<u64, String>, String> {
         let read = |(node, address): (&String, &String)| {
             member(node, address).ok_or_else(|| {
-                format!("members.{node} = {address:?}: write a number and an address, as in 2 = \"10.0.0.2:7420\"")
+                format!("members.{node} = {address:?}: write the id and the address of a member, as in 2 = \"10.0.0.2:7420\"")
             })
         };
         self.members.iter().map(read).collect()
@@ -123,17 +134,18 @@ impl Config {
         Some(TlsFiles { ca: ca.clone(), cert: cert.clone(), key: key.clone() })
     }
 
-    /// How fast the loss of a leader is noticed.
+    /// The timing of heartbeats and elections.
     pub(super) fn timing(&self) -> Result<Timing, String> {
         let Some(WrittenTiming { heartbeat, election: [shortest, longest] }) = &self.timing else {
             return Ok(Timing::default());
         };
         let [heartbeat_ms, shortest_ms, longest_ms] = [heartbeat, shortest, longest].map(|span| span.as_millis());
-        // Votes are split too often if all wait equally long.
+        // Candidates split the votes too often if all wait equally long.
         if heartbeat_ms < 10 || shortest_ms < 2 * heartbeat_ms || longest_ms < shortest_ms + heartbeat_ms {
             return Err(format!(
-                "timing: with a heartbeat of {heartbeat} (10ms at least), an election comes after {} at least, and the \
-                 longest time is longer than the shortest by a heartbeat: not [{shortest}, {longest}]",
+                "timing: heartbeat = \"{heartbeat}\", election = [\"{shortest}\", \"{longest}\"]: the heartbeat must be at \
+                 least 10ms, the first time of election at least two heartbeats ({}), and the second at least one \
+                 heartbeat more",
                 Span::from_millis(2 * heartbeat_ms)
             ));
         }
@@ -178,7 +190,7 @@ mod tests {
         assert!(quorate_core::catalog::entry(&read.algorithm.unwrap()).is_ok());
     }
 
-    /// Where a file says what an option of the command line says.
+    /// The key of the file for an option of the command line.
     fn key_of(option: &str) -> String {
         match option {
             "member" => "members".into(),

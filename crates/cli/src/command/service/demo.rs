@@ -1,8 +1,9 @@
-//! `quorate demo fence`: what a fence is for, shown with real processes.
+//! `quorate demo fence`: what a fence prevents, shown with real processes.
 //!
-//! A worker gets a lock, and makes sure that it holds it. Then it is paused for longer than its lease, as by a long
-//! garbage collection or a machine that is moved. Another one gets the lock and writes. The first goes on where it was,
-//! and writes: too late, without knowing. No lock service can prevent that; a resource that looks at fences can.
+//! A worker gets a lock, and checks that it holds the lock. Then it is paused for longer than its lease, as by a long
+//! garbage collection or by the migration of a virtual machine. Another worker gets the lock and writes. The first
+//! worker continues and writes, too late and without knowing it. No lock service can prevent that late write; a resource
+//! that checks fences refuses it.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -17,13 +18,19 @@ use tokio::io::AsyncReadExt;
 use super::process::{Process, TemporaryDirectory, end_with};
 use super::{Endpoints, failed, in_words, run_async};
 
-/// The lock that the workers want.
+/// The lock that the workers request.
 const LOCK: &str = "report";
-/// How long their sessions last without renewal.
+/// The TTL of their sessions.
 const LEASE: Duration = Duration::from_secs(1);
 
-/// Show with real processes what something is for
+const NOTES: &str = "\
+Examples:
+  quorate demo fence
+      Pause the holder of a lock past its lease, and show what becomes of its late write";
+
+/// Run a demonstration with real processes
 #[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
 pub(crate) struct Demo {
     #[command(subcommand)]
     what: What,
@@ -31,11 +38,12 @@ pub(crate) struct Demo {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// A paused holder's late write: accepted without fences, refused with them
+    /// Show that a paused holder writes too late, and that a fence stops it
     ///
-    /// Starts a node of its own on a free port, in a temporary directory, and two workers. Takes a few seconds.
+    /// Starts a node on a free port, with its data in a temporary directory, and two workers. Takes a few seconds.
+    #[command(after_long_help = NOTES)]
     Fence,
-    /// One of the workers of these demonstrations
+    /// A worker of a demonstration
     #[command(hide = true)]
     Worker(Worker),
 }
@@ -61,23 +69,23 @@ pub(crate) fn run(arguments: Demo, terminal: &mut Terminal) -> Result<ExitCode, 
     }
 }
 
-/// Gets the lock, says so, and writes when it is told to go on.
+/// Gets the lock, reports that, waits for a line of input, and writes.
 async fn work(worker: &Worker, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let client = worker.endpoints.client().map_err(|error| failed(&error))?;
     let session = client.session().ttl(LEASE).label(&worker.name).open().await.map_err(|error| failed(&error))?;
     let guard = session.lock(LOCK).acquire().await.map_err(|error| failed(&error))?;
-    // The last look before the write: it is held.
+    // The last check before the write: the lock is held.
     let (fence, left) = (guard.fence(), guard.valid_for().as_millis() as u64);
     terminal.print(&format!("{}\n", json!({ "fence": fence, "valid_for_ms": left })))?;
-    // Between this look and the write there is always some time. Here it is long.
+    // Between this check and the write there is always some time. Here it is long.
     tokio::io::stdin().read_u8().await?;
     terminal.print(&format!("{}\n", json!({ "write": worker.name, "fence": fence })))?;
-    // The answer is not waited for by who has lost the lock.
+    // A worker that has lost the lock does not wait for the answer.
     let _ = tokio::time::timeout(LEASE, guard.release()).await;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Something that is written to, and perhaps looks at fences.
+/// A resource that accepts writes, and checks fences or does not.
 struct Resource {
     looks_at_fences: bool,
     last: Option<(u64, String)>,
@@ -88,7 +96,7 @@ impl Resource {
         Resource { looks_at_fences, last: None }
     }
 
-    /// Writes, or says which larger fence has written before.
+    /// Writes, or returns the larger fence of an earlier write.
     fn write(&mut self, fence: u64, text: &str) -> Result<(), u64> {
         match &self.last {
             Some((largest, _)) if self.looks_at_fences && fence < *largest => Err(*largest),
@@ -105,7 +113,7 @@ impl Resource {
 }
 
 fn number(said: &Value, field: &str) -> Result<u64, Failure> {
-    said[field].as_u64().ok_or_else(|| Failure::Failed(format!("a worker said {said}")))
+    said[field].as_u64().ok_or_else(|| Failure::Failed(format!("a worker printed {said}, without the field {field}")))
 }
 
 async fn fence(terminal: &mut Terminal) -> Result<ExitCode, Failure> {
@@ -123,32 +131,32 @@ async fn fence(terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let shows = !terminal.is_json();
     let mut say = |line: &str| if shows { terminal.print(&format!("{line}\n")) } else { Ok(()) };
     let lease = in_words(LEASE.as_millis() as u64);
-    say(&format!("a node of our own serves on {address}"))?;
+    say(&format!("a node for this demonstration serves on {address}"))?;
 
     let mut a = worker("A")?;
     let held_by_a = number(&a.says().await?, "fence")?;
-    say(&format!("A gets the lock, with fence {held_by_a}, and makes sure that it holds it"))?;
+    say(&format!("A gets the lock with fence {held_by_a}, and checks that it holds it"))?;
     a.signal(Signal::STOP);
     say(&format!("A is paused before it writes: SIGSTOP to process {}", a.pid()))?;
     let mut b = worker("B")?;
     let held_by_b = number(&b.says().await?, "fence")?;
-    say(&format!("A's lease of {lease} runs out, and B gets the lock, with fence {held_by_b}"))?;
+    say(&format!("A's lease of {lease} expires, and B gets the lock with fence {held_by_b}"))?;
 
     let (mut plain, mut fenced) = (Resource::new(false), Resource::new(true));
     b.tell("go on").await?;
     let fence_of_b = number(&b.says().await?, "fence")?;
     let of_b = (plain.write(fence_of_b, "B").is_ok(), fenced.write(fence_of_b, "B").is_ok());
-    say("B writes, and both resources accept it")?;
+    say("B writes: both resources accept it")?;
     a.tell("go on").await?;
     a.signal(Signal::CONT);
     let fence_of_a = number(&a.says().await?, "fence")?;
     let (late_plain, late_fenced) = (plain.write(fence_of_a, "A"), fenced.write(fence_of_a, "A"));
-    say("A goes on, knows nothing of all this, and writes")?;
+    say("A continues (SIGCONT), does not know that it lost the lock, and writes:")?;
     let verdict = |written: &Result<(), u64>, was_lost: &str| match written {
         Ok(()) => format!("{}{was_lost}", styled(BAD, "accepted")),
-        Err(larger) => format!("{}, as {fence_of_a} is smaller than {larger}", styled(GOOD, "refused")),
+        Err(larger) => format!("{}, because {fence_of_a} is less than {larger}", styled(GOOD, "refused")),
     };
-    say(&format!("  without fences: {}", verdict(&late_plain, ", and what B wrote is lost")))?;
+    say(&format!("  without fences: {}", verdict(&late_plain, ", and B's write is lost")))?;
     say(&format!("  with fences:    {}", verdict(&late_fenced, "")))?;
 
     for process in [&mut a, &mut b, &mut node] {
@@ -163,5 +171,9 @@ async fn fence(terminal: &mut Terminal) -> Result<ExitCode, Failure> {
         }))?;
     }
     let as_told = of_b == (true, true) && late_plain.is_ok() && late_fenced.is_err();
-    if as_told { Ok(ExitCode::SUCCESS) } else { Err(Failure::Failed("it did not go as it should have".into())) }
+    if as_told {
+        Ok(ExitCode::SUCCESS)
+    } else {
+        Err(Failure::Failed("the demonstration did not show what it should: the late write must be accepted without fences, and refused with them".into()))
+    }
 }

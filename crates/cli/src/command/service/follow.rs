@@ -1,4 +1,4 @@
-//! `quorate observe` and `quorate watch`: what happens, as it happens.
+//! `quorate observe` and `quorate watch`: events, as they happen.
 
 use std::process::ExitCode;
 
@@ -10,26 +10,42 @@ use serde_json::{Value, json};
 
 use super::{Endpoints, failed, harmless, in_words, run_async};
 
-/// Follow an election: who leads, what it says, and when nobody does
+const OBSERVE_NOTES: &str = "\
+Examples:
+  quorate observe db
+      Print the leader of the election `db` whenever it changes
+  quorate observe db --json
+      The same as one JSON object a line";
+
+const WATCH_NOTES: &str = "\
+Examples:
+  quorate watch
+      Print all events
+  quorate watch job/ --json
+      Print events of locks and elections whose names begin with `job/`, as one JSON object a line";
+
+/// Follow an election: the leader, its value, and periods without a leader
 ///
-/// One line now, and one whenever it changes, until Ctrl-C. When the connection is lost, another node is asked, and
-/// what has changed meanwhile is shown; leaders who came and went in between are not.
+/// Prints one line now, and one whenever the leader or its value changes, until Ctrl-C. When the connection is lost,
+/// the command connects to another node, and prints the leader if it has changed; leaders in between are not shown.
 #[derive(Args, Debug)]
+#[command(after_long_help = OBSERVE_NOTES)]
 pub(crate) struct Observe {
-    /// The election's name
+    /// Name of the election
     name: String,
 
     #[command(flatten)]
     endpoints: Endpoints,
 }
 
-/// Follow what happens to sessions, locks and elections
+/// Follow the events of sessions, locks and elections
 ///
-/// One line for each event, until Ctrl-C, with the time by the leader's clock (UTC). When the connection is lost,
-/// another node is asked; whether anything was missed in between is said.
+/// Prints one line for each event until Ctrl-C, with the time of the leader's clock (UTC). When the connection is lost,
+/// the command connects to another node, and reports whether events were missed.
 #[derive(Args, Debug)]
+#[command(after_long_help = WATCH_NOTES)]
 pub(crate) struct Watch {
-    /// Only locks and elections whose names begin like this; by default all, and sessions
+    /// Show only locks and elections whose names begin with PREFIX [default: all, and sessions]
     prefix: Option<String>,
 
     #[command(flatten)]
@@ -53,8 +69,8 @@ pub(crate) fn observe(arguments: &Observe, terminal: &mut Terminal) -> Result<Ex
 fn led_by(leader: &Value) -> String {
     let text = |field: &str| harmless(leader[field].as_str().unwrap_or_default());
     match leader {
-        Value::Null => "nobody leads".into(),
-        leader => format!("{} leads, fence {}: {}", text("label"), leader["fence"], text("value")),
+        Value::Null => "no leader".into(),
+        leader => format!("leader {}, fence {}, value {}", text("label"), leader["fence"], text("value")),
     }
 }
 
@@ -72,7 +88,7 @@ pub(crate) fn watch(arguments: &Watch, terminal: &mut Terminal) -> Result<ExitCo
             None
         }
         "missed" => {
-            terminal.warn("events were missed: more happened than could be told");
+            terminal.warn("events were missed: they happened faster than this command read them");
             None
         }
         // This node was behind the one before.
@@ -89,19 +105,18 @@ pub(crate) fn watch(arguments: &Watch, terminal: &mut Terminal) -> Result<ExitCo
     run_async(follow(client.watch(), show, terminal))
 }
 
-/// What there is to say when a node is found again: nothing at first.
+/// Which events were missed before this connection; nothing for the first one.
 fn missed(seen: Option<u64>, now: Option<u64>) -> Option<String> {
     Some(match (seen?, now) {
-        (seen, Some(now)) if now <= seen => "connected again; nothing was missed".into(),
+        (seen, Some(now)) if now <= seen => "reconnected; no events were missed".into(),
         (seen, Some(now)) => {
-            let (from, many) = (seen + 1, now - seen);
-            format!("connected again; events may have been missed: of {many} commands, numbers {from} to {now}")
+            format!("reconnected; events may have been missed: those of log entries {} to {now}", seen + 1)
         }
-        (_, None) => "connected again; events may have been missed".into(),
+        (_, None) => "reconnected; events may have been missed".into(),
     })
 }
 
-/// Prints what is to be shown of each event, until nobody reads any more.
+/// Prints what is to be shown of each event, until the output is closed.
 async fn follow(
     mut feed: Feed,
     mut show: impl FnMut(&Event, &mut Terminal) -> Option<String>,
@@ -116,7 +131,7 @@ async fn follow(
                     return Ok(ExitCode::SUCCESS);
                 }
             }
-            News::Interrupted(error) => terminal.warn(&format!("{error}; looking for another node")),
+            News::Interrupted(error) => terminal.warn(&format!("{error}; trying another node")),
         }
     }
 }
@@ -136,18 +151,18 @@ fn in_a_line(event: &Event) -> String {
     let (name, session) = (styled(HEADING, &text("name")), text("session"));
     let name = if data["kind"] == "election" { format!("election {name}") } else { name };
     let what = match event.kind.as_str() {
-        "session-opened" => format!("session {session} is open, for {} without renewal", span("ttl_ms")),
-        "session-ended" if data["expired"] == true => format!("session {session} has expired"),
-        "session-ended" => format!("session {session} is closed"),
-        "queued" => format!("{name}  {session} waits"),
-        "granted" => format!("{name}  {session} has it, fence {}", data["fence"]),
-        "lost" => format!("{name}  {session} has it no more: {}", text("why")),
-        "left" => format!("{name}  {session} waits no more: {}", text("why")),
-        "delayed" => format!("{name}  nobody gets it for {}", span("delay_ms")),
-        "vacant" => format!("{name}  nobody has it or waits"),
-        "proclaimed" => format!("{name}  {session} says something else"),
-        "forced" => format!("{name}  taken away by {}", text("by")),
-        "wanted" => format!("{name}  this node asks for its turn"),
+        "session-opened" => format!("session {session} opened, TTL {}", span("ttl_ms")),
+        "session-ended" if data["expired"] == true => format!("session {session} expired"),
+        "session-ended" => format!("session {session} closed"),
+        "queued" => format!("{name}  session {session} joined the queue"),
+        "granted" => format!("{name}  granted to session {session}, fence {}", data["fence"]),
+        "lost" => format!("{name}  no longer held by session {session}: {}", text("why")),
+        "left" => format!("{name}  session {session} left the queue: {}", text("why")),
+        "delayed" => format!("{name}  not granted for {} (lock delay)", span("delay_ms")),
+        "vacant" => format!("{name}  free: no holder and no waiters"),
+        "proclaimed" => format!("{name}  session {session} changed the leader's value"),
+        "forced" => format!("{name}  released by force by {}", text("by")),
+        "wanted" => format!("{name}  requested from the other nodes"),
         other => format!("{}  {}", harmless(other), harmless(&data.to_string())),
     };
     format!("{}  {what}", styled(DIM, &time_of_day(data["at_ms"].as_u64().unwrap_or(0))))
@@ -164,10 +179,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn it_is_said_whether_anything_was_missed() {
+    fn reconnecting_reports_whether_events_were_missed() {
         assert_eq!(missed(None, Some(7)), None);
-        assert_eq!(missed(Some(7), Some(7)).unwrap(), "connected again; nothing was missed");
-        assert!(missed(Some(7), Some(9)).unwrap().ends_with("of 2 commands, numbers 8 to 9"));
+        assert_eq!(missed(Some(7), Some(7)).unwrap(), "reconnected; no events were missed");
+        assert!(missed(Some(7), Some(9)).unwrap().ends_with("log entries 8 to 9"));
         assert!(missed(Some(7), None).unwrap().contains("may have been missed"));
     }
 
@@ -176,6 +191,6 @@ mod tests {
         let event =
             Event { kind: "granted".into(), index: Some(3), data: json!({ "name": "a\n", "at_ms": 3_723_004 }) };
         assert!(in_a_line(&event).contains("01:02:03.004") && !in_a_line(&event).contains('\n'));
-        assert_eq!(led_by(&Value::Null), "nobody leads");
+        assert_eq!(led_by(&Value::Null), "no leader");
     }
 }

@@ -1,4 +1,4 @@
-//! `quorate keys`: certificates for nodes, and tokens for those who use them.
+//! `quorate keys`: certificates for nodes, and tokens for clients.
 
 use std::io::Write;
 use std::net::IpAddr;
@@ -17,12 +17,26 @@ use rcgen::{
     date_time_ymd,
 };
 
-/// Certificates last so many years, and their authority twice as many.
+/// Years for which a certificate is valid; the CA certificate is valid for twice as long.
 const YEARS: i32 = 10;
-/// The authority's name. All authorities have the same one: they are told apart by their keys.
+/// The name of the CA. All CAs have the same name; their keys differ.
 const AUTHORITY: &str = "Quorate cluster authority";
 
-/// Make certificates for nodes, and tokens for those who use them
+const NODES_NOTES: &str = "\
+Examples:
+  quorate keys nodes node1=10.0.0.1 node2=10.0.0.2 node3=10.0.0.3,db3.example.org
+      Create a CA, and a certificate and a key for each of three nodes, in ./keys
+  quorate keys nodes node4=10.0.0.4
+      Create a certificate for one more node with the same CA";
+
+const TOKEN_NOTES: &str = "\
+Examples:
+  quorate keys token web --role lock --prefix web/
+      Create a token for locks and elections whose names begin with `web/`
+  quorate keys token oncall --role admin --file /etc/quorate/tokens.toml
+      Create a token that allows everything, in the token file of a node";
+
+/// Create certificates for nodes and tokens for clients
 #[derive(Args, Debug)]
 pub(crate) struct Keys {
     #[command(subcommand)]
@@ -31,23 +45,25 @@ pub(crate) struct Keys {
 
 #[derive(Subcommand, Debug)]
 enum What {
-    /// Make a certificate and a key for each node, and an authority if there is none yet
+    /// Create a certificate and a key for each node, and a CA if there is none
     ///
-    /// Run it again, where the authority's key is, to add a node. Nothing that exists is changed. A node gets ca.crt
-    /// and its own two files; ca.key stays with you; clients get ca.crt.
+    /// Existing files are not changed. To add a node later, run the command again in the directory that has ca.key. Copy
+    /// ca.crt and the two files of a node to that node, and ca.crt to the clients. Keep ca.key private.
+    #[command(after_long_help = NODES_NOTES)]
     Nodes(Nodes),
-    /// Make a token, show it once, and add what is needed to recognise it to a node's token file
+    /// Create a token, print it once, and add its hash to the token file of a node
+    #[command(after_long_help = TOKEN_NOTES)]
     Token(Token),
 }
 
 #[derive(Args, Debug)]
 struct Nodes {
-    /// A node: the name of its files, and the addresses or names by which clients reach it. With the peer engine the
-    /// name ends with the node's number, as in node1
+    /// A node: the name of its files, and the addresses or host names by which clients reach it. For the peer engine,
+    /// the name must end with the id of the node, as in node1
     #[arg(value_name = "NAME=HOST,…", required = true, value_parser = node)]
     nodes: Vec<NewNode>,
 
-    /// Where to put the files
+    /// Directory for the files
     #[arg(long, value_name = "DIRECTORY", default_value = "keys")]
     out: PathBuf,
 }
@@ -59,42 +75,43 @@ struct NewNode {
 }
 
 fn node(text: &str) -> Result<NewNode, String> {
-    let explain = || format!("{text:?}: write a name and where the node is, as in node1=10.0.0.1,node1.example.org");
+    let explain =
+        || "write a name and the hosts of the node, without ports, as in node1=10.0.0.1,node1.example.org".into();
     let (name, hosts) = text.split_once('=').ok_or_else(explain)?;
     let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '.');
     if name.is_empty() || name == "ca" || name.starts_with('.') || !name.chars().all(is_plain) {
         return Err(explain());
     }
     let hosts: Vec<_> = hosts.split(',').map(String::from).collect();
-    // An address with its port is a likely mistake.
+    // An address with a port is a likely mistake.
     let is_host = |host: &String| host.parse::<IpAddr>().is_ok() || (!host.is_empty() && host.chars().all(is_plain));
     if hosts.iter().all(is_host) { Ok(NewNode { name: name.into(), hosts }) } else { Err(explain()) }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 enum RoleName {
-    /// Look at everything
+    /// Read everything
     Read,
-    /// Open sessions, and hold locks and lead under the prefixes
+    /// Read everything; open sessions, hold locks and lead elections whose names begin with --prefix
     Lock,
-    /// Everything
+    /// Everything, including release by force, members and backups
     Admin,
 }
 
 #[derive(Args, Debug)]
 struct Token {
-    /// Whose it is; sessions belong to it, whichever of its tokens they were opened with
+    /// Name of the client. All tokens of a name may use the sessions that were opened with one of them
     name: String,
 
-    /// What it is for
+    /// What the token allows
     #[arg(long, value_enum)]
     role: RoleName,
 
-    /// What the names of its locks and elections begin with; '' is every name; repeat for each
+    /// Allow locks and elections whose names begin with PREFIX; '' allows every name. Repeat it for each prefix
     #[arg(long, value_name = "PREFIX", required_if_eq("role", "lock"))]
     prefix: Vec<String>,
 
-    /// The node's token file; there need not be one yet
+    /// Token file of the node; created if it does not exist
     #[arg(long, value_name = "FILE", default_value = "tokens.toml")]
     file: PathBuf,
 }
@@ -110,7 +127,9 @@ fn token(arguments: &Token, terminal: &mut Terminal) -> Result<ExitCode, Failure
     let Token { name, role, prefix, file } = arguments;
     let role = match role {
         RoleName::Lock => Role::Lock { prefixes: prefix.clone() },
-        _ if !prefix.is_empty() => return Err(Failure::Usage("--prefix is for --role lock".into())),
+        _ if !prefix.is_empty() => {
+            return Err(Failure::Usage("--prefix needs --role lock: the other roles apply to every name".into()));
+        }
         RoleName::Read => Role::Read,
         RoleName::Admin => Role::Admin,
     };
@@ -120,7 +139,7 @@ fn token(arguments: &Token, terminal: &mut Terminal) -> Result<ExitCode, Failure
         terminal.print_json(&serde_json::json!({ "name": name, "token": token, "file": file }))?;
     } else {
         terminal.print(&format!("{token}\n"))?;
-        terminal.remark(&format!("{} recognises it from now on; nobody can show it again", file.display()));
+        terminal.remark(&format!("added to {}, which has only its hash: keep the token", file.display()));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -147,7 +166,7 @@ fn nodes(arguments: &Nodes, terminal: &mut Terminal) -> Result<ExitCode, Failure
     for NewNode { name, hosts } in nodes {
         let files = Files::of(out, name);
         if files.are_there()? {
-            terminal.warn(&format!("{} is there and stays as it is", files.certificate.display()));
+            terminal.warn(&format!("{} exists and is not changed", files.certificate.display()));
             continue;
         }
         let key = KeyPair::generate().map_err(|error| failed(&files.key, &error))?;
@@ -164,7 +183,7 @@ fn nodes(arguments: &Nodes, terminal: &mut Terminal) -> Result<ExitCode, Failure
     } else {
         let lines = made.iter().map(|name| {
             let Files { certificate, key } = Files::of(out, name);
-            format!("made  {}  {}\n", certificate.display(), key.display())
+            format!("created  {}  {}\n", certificate.display(), key.display())
         });
         terminal.print(&lines.collect::<String>())?;
     }
@@ -188,12 +207,12 @@ impl Files {
             (true, true) => Ok(true),
             (false, false) => Ok(false),
             (true, false) => Err(Failure::Failed(format!(
-                "{} is there, but not its key {}: nothing was made; work where the keys are",
+                "{} exists without its key {}, and nothing was created: run the command where the key is",
                 self.certificate.display(),
                 self.key.display()
             ))),
             (false, true) => Err(Failure::Failed(format!(
-                "{} is there without its certificate: nothing was made; remove it, if nothing uses it",
+                "{} exists without its certificate, and nothing was created: delete it if nothing uses it",
                 self.key.display()
             ))),
         }
@@ -232,7 +251,7 @@ fn this_year() -> i32 {
     1970 + (since.as_secs() / 31_556_952) as i32
 }
 
-/// What certificates have in common: from before today, so that clocks may differ, for so many years.
+/// The common part of all certificates. They are valid from last year on, so that clocks may differ.
 fn params(name: &str, years: i32) -> CertificateParams {
     let mut params = CertificateParams::default();
     params.distinguished_name.push(DnType::CommonName, name);
@@ -254,8 +273,8 @@ fn number_of(name: &str) -> Option<u32> {
     name[name.len() - digits..].parse().ok().filter(|number| *number > 0)
 }
 
-/// A node's certificate: for clients by its hosts, for members by the name that they have in common, and for those that
-/// take turns by its number.
+/// A node's certificate: clients verify its hosts, members of a cluster their common name, and members of the peer engine
+/// the id of the node.
 fn node_params(name: &str, hosts: &[String]) -> Result<CertificateParams, rcgen::Error> {
     let local = ["localhost", "127.0.0.1", "::1", MEMBER_NAME].map(String::from);
     let numbered = number_of(name).map(member_name);

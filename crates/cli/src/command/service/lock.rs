@@ -14,108 +14,158 @@ use tokio::process::Command;
 use tokio::time::{sleep, timeout};
 
 use super::child::{End, OnLoss, exit_code, exit_code_of_start, supervise};
+use super::misplaced::refuse_misplaced;
 use super::signals::{Signals, exit_code_of};
 use super::{Endpoints, failed, harmless, in_words, run_async};
 
+const USAGE: u8 = 2;
 const BUSY: u8 = 122;
 const LOST: u8 = 123;
 const IN_VAIN: u8 = 124;
 const FAILED: u8 = 125;
 
-/// What a script has to know.
-const EXIT_CODES: &str = "QUORATE_FENCE and QUORATE_SESSION.
+const LOCK_NOTES: &str = "\
+Environment of COMMAND:
+  QUORATE_LOCK     the name of the lock
+  QUORATE_FENCE    the fence of the grant: show it to the resource that you protect
+  QUORATE_SESSION  the session that holds the lock
 
+Examples:
+  quorate lock backup -- ./backup.sh
+      Run a script while holding the lock `backup`
+  quorate lock backup --try -- ./backup.sh
+      Exit with 122 if another client holds the lock
+  quorate lock deploy --wait 30s --ttl 5s -- make deploy
+      Exit with 124 if the lock was not granted within 30 seconds
+  quorate lock uploads --permits 4 -- ./upload.sh
+      Run at most 4 of these at the same time
+  quorate lock backup
+      Hold the lock until Ctrl-C";
+
+const ELECT_NOTES: &str = "\
+Environment of COMMAND:
+  QUORATE_ELECTION  the name of the election
+  QUORATE_FENCE     the fence of the leadership: show it to the resource that you protect
+  QUORATE_SESSION   the session that leads
+
+Examples:
+  quorate elect db -- ./run-primary.sh
+      Run a script while this process is the leader
+  quorate elect db --value 10.0.0.1:5432 -- ./run-primary.sh
+      Publish the leader's address; `quorate observe db` shows it
+  quorate elect db --try -- ./run-primary.sh
+      Exit with 122 if there is a leader";
+
+/// What a script has to know.
+const EXIT_CODES: &str = "\
 Exit codes:
-  the command's own, or
-  122  somebody else holds it (--try)
-  123  it was lost while the command ran
-  124  it was not granted in time (--wait)
-  125  the service failed, or could not be reached, before the command was run
-  126  the command cannot be run
-  127  there is no such command";
+  The exit code of COMMAND, or
+  2      the arguments are wrong
+  122    another client is the holder or the leader (--try)
+  123    the lock or the leadership was lost while COMMAND ran
+  124    it was not granted in time (--wait)
+  125    the service failed or could not be reached; COMMAND was not started
+  126    COMMAND cannot be executed
+  127    COMMAND was not found
+  128+N  signal N arrived before COMMAND was started";
 
 /// How long to wait for the answer to the end of a session: long enough for another node to take the lead.
 const FAREWELL: Duration = Duration::from_secs(5);
 
-/// Who does not want to wait is told after so long that nobody answers: long enough for another node to take the lead.
+/// With `--try`, how long to wait for an answer of a node: long enough for another node to become the leader.
 const SHORT_PATIENCE: Duration = Duration::from_secs(3);
 
-/// Who watches is told after so long that nobody has answered; and a farewell that nobody needs takes no longer.
+/// When to report that no node has answered yet; and how long to wait for an answer that does not matter any more.
 const SILENCE: Duration = Duration::from_secs(1);
 
 /// What is common to locks and elections.
 #[derive(Args, Debug)]
 pub(crate) struct Holding {
-    /// How long others wait when this process dies: the time to live of its session
-    #[arg(long, value_name = "SPAN", default_value_t = DEFAULT_TTL)]
+    /// TTL of the session: if this process dies, what it holds is released after this time
+    #[arg(long, value_name = "DURATION", default_value_t = DEFAULT_TTL)]
     ttl: Span,
 
-    /// Wait so long at most; by default as long as it takes
-    #[arg(long, value_name = "SPAN", conflicts_with = "try_once")]
+    /// Wait at most this long, for example 500ms, 10s or 5m [default: no limit]
+    #[arg(long, value_name = "DURATION", conflicts_with = "try_once")]
     wait: Option<Span>,
 
-    /// Do not wait at all
+    /// Do not wait: exit with 122 if another client is the holder or the leader
     #[arg(long = "try")]
     try_once: bool,
 
-    /// What people see; by default user@host:pid
-    #[arg(long, value_name = "WHO")]
+    /// Label of the session, as other commands show it [default: user@host:pid]
+    #[arg(long, value_name = "LABEL")]
     label: Option<String>,
 
-    /// What happens to the command when the lock is lost
-    #[arg(long, value_name = "WHAT", default_value = "term", value_enum)]
+    /// What to do with COMMAND when the lock or the leadership is lost
+    #[arg(long, value_name = "ACTION", default_value = "term", value_enum)]
     on_loss: OnLoss,
 
     #[command(flatten)]
     endpoints: Endpoints,
 
-    /// The command; without one, it is held until Ctrl-C or the end of input
+    // What is written before `--` or without it, which then gets an answer of its own.
+    #[arg(hide = true, allow_hyphen_values = true)]
+    misplaced: Vec<String>,
+
+    /// The command to run and its arguments, after `--`; without one, hold until Ctrl-C or the end of standard input
     #[arg(last = true, value_name = "COMMAND")]
     command: Vec<String>,
 }
 
 /// Hold a lock while a command runs
 ///
-/// The command gets the signals that come while it runs; one that comes before, or where there is no command, gives up
-/// the lock or the place in line, and the exit code is 128 and its number (0 for Ctrl-C where there is none: that is
-/// how to end it).
+/// Waits until the lock is granted, runs COMMAND, releases the lock when COMMAND ends, and exits with the exit code of
+/// COMMAND. Without a COMMAND, holds the lock until Ctrl-C or the end of standard input.
+///
+/// Signals that arrive while COMMAND runs are passed on to it. A signal that arrives earlier, or when there is no
+/// COMMAND, makes the process release the lock or leave the queue, and exit with 128 plus the number of the signal.
+/// Ctrl-C without a COMMAND exits with 0, because it is the usual way to release the lock.
 #[derive(Args, Debug)]
-#[command(after_help = format!("The command sees QUORATE_LOCK, {EXIT_CODES}"))]
+#[command(after_long_help = format!("{LOCK_NOTES}\n\n{EXIT_CODES}"), after_help = EXIT_CODES)]
+#[command(override_usage = "quorate lock NAME [OPTIONS] -- COMMAND [ARGUMENT]…\n       quorate lock NAME [OPTIONS]")]
 pub(crate) struct Lock {
-    /// The lock's name
+    /// Name of the lock
     name: String,
 
-    /// Share it with all others who share it
+    /// Share the lock with all clients that use --shared
     #[arg(long, conflicts_with = "permits")]
     shared: bool,
 
-    /// Share it with so many in all
+    /// Hold one of N permits: up to N clients hold the lock at the same time
     #[arg(long, value_name = "N")]
     permits: Option<u32>,
 
-    /// Nobody gets it for so long after this process was lost
-    #[arg(long, value_name = "SPAN")]
+    /// Lock delay: if the session of this process expires, grant the lock to no other client for this long
+    #[arg(long, value_name = "DURATION")]
     delay: Option<Span>,
 
     #[command(flatten)]
     holding: Holding,
 }
 
-/// Lead while a command runs
+/// Lead an election while a command runs
 ///
-/// Signals are treated as by `quorate lock`.
+/// Waits until this process is the leader, runs COMMAND, resigns when COMMAND ends, and exits with the exit code of
+/// COMMAND. Without a COMMAND, leads until Ctrl-C or the end of standard input. Signals are handled as by `quorate lock`.
 #[derive(Args, Debug)]
-#[command(after_help = format!("The command sees QUORATE_ELECTION, {EXIT_CODES}"))]
+#[command(after_long_help = format!("{ELECT_NOTES}\n\n{EXIT_CODES}"), after_help = EXIT_CODES)]
+#[command(override_usage = "quorate elect NAME [OPTIONS] -- COMMAND [ARGUMENT]…\n       quorate elect NAME [OPTIONS]")]
 pub(crate) struct Elect {
-    /// The election's name
+    /// Name of the election
     name: String,
 
-    /// What the leader has to say to those who observe; by default its label
+    /// The leader's value, which this process publishes while it leads [default: its label]
     #[arg(long, value_name = "VALUE")]
     value: Option<String>,
 
     #[command(flatten)]
     holding: Holding,
+}
+
+/// What is held, in the words of messages.
+fn held_thing(is_lock: bool, name: &str) -> String {
+    if is_lock { format!("lock {name}") } else { format!("the leadership of {name}") }
 }
 
 /// Something to hold.
@@ -128,6 +178,7 @@ struct Wanted {
 
 pub(crate) fn run(arguments: Lock, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let Lock { name, shared, permits, delay, holding } = arguments;
+    refuse_misplaced(&Lock::augment_args(clap::Command::new("lock")), &name, &holding.misplaced)?;
     let wanted = name.clone();
     let request = Box::new(move |session: &Session| {
         let request = session.lock(wanted);
@@ -140,6 +191,7 @@ pub(crate) fn run(arguments: Lock, terminal: &mut Terminal) -> Result<ExitCode, 
 
 pub(crate) fn run_elect(arguments: Elect, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let Elect { name, value, holding } = arguments;
+    refuse_misplaced(&Elect::augment_args(clap::Command::new("elect")), &name, &holding.misplaced)?;
     let wanted = name.clone();
     let request = Box::new(move |session: &Session| {
         let value = value.unwrap_or_else(|| session.label().to_string());
@@ -158,19 +210,20 @@ fn hold(wanted: Wanted, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
         Ok(code) => ExitCode::from(code),
         Err(error) => {
             terminal.complain(&failed(&error).to_string());
-            ExitCode::from(match error.kind() {
-                Some(ProblemKind::Held) => BUSY,
-                Some(ProblemKind::WaitedInVain) => IN_VAIN,
+            ExitCode::from(match (&error, error.kind()) {
+                (_, Some(ProblemKind::Held)) => BUSY,
+                (_, Some(ProblemKind::WaitedInVain)) => IN_VAIN,
+                (Error::Usage(_), _) | (_, Some(ProblemKind::BadRequest)) => USAGE,
                 _ => FAILED,
             })
         }
     })
 }
 
-/// Says, once, that it still tries to reach somebody.
-async fn tell_that_nobody_answers(terminal: &Terminal) -> std::convert::Infallible {
+/// Reports, once, that no node has answered yet.
+async fn report_silence(terminal: &Terminal) -> std::convert::Infallible {
     sleep(SILENCE).await;
-    terminal.remark("nobody has answered yet: it is tried again, here and elsewhere, for a while");
+    terminal.remark("no node has answered yet; still trying");
     std::future::pending().await
 }
 
@@ -199,8 +252,8 @@ async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Ter
     };
     let session = tokio::select! {
         session = new.open() => session?,
-        never = tell_that_nobody_answers(terminal) => match never {},
-        // If there is one, it stands in nobody's way, and expires.
+        never = report_silence(terminal) => match never {},
+        // If the session was opened, it holds nothing, and expires.
         signal = signals.next() => return Ok(exit_code_of(signal)),
     };
     let request = request(&session);
@@ -210,6 +263,7 @@ async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Ter
         (false, None) => request,
     };
     let is_lock = variable == "QUORATE_LOCK";
+    let what = held_thing(is_lock, &name);
     let acquired = tokio::select! {
         acquired = request.acquire() => acquired,
         never = tell_who_is_ahead(&client, &session, &name, is_lock, terminal) => match never {},
@@ -237,12 +291,12 @@ async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Ter
             match give_back(guard, session, &mut signals).await {
                 Ok(()) => Ok(code),
                 Err(error) if matches!(error.kind(), Some(ProblemKind::NotHeld | ProblemKind::NoSession)) => {
-                    terminal.complain(&format!("{name} was lost before the command ended: {error}"));
+                    terminal.complain(&format!("{what} was lost before the command ended: {error}"));
                     Ok(if code == 0 { LOST } else { code })
                 }
-                // What the command has done is done: who runs it again because of this would do it twice.
+                // The command has done its work: a caller that ran it again because of this would do the work twice.
                 Err(error) => {
-                    terminal.complain(&format!("{name} may stay held for up to {ttl}: {error}"));
+                    terminal.complain(&format!("{what} could not be given back, and may stay held for {ttl}: {error}"));
                     Ok(code)
                 }
             }
@@ -252,14 +306,14 @@ async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Ter
             Ok(exit_code_of(signal))
         }
         Held::UntilLost => {
-            // Nobody waits for what it still has; and whoever cannot be reached need not hear it.
+            // It holds nothing any more, so a node that cannot be reached need not learn that the session ends.
             _ = timeout(SILENCE, session.close()).await;
             Ok(LOST)
         }
     }
 }
 
-/// Gives back what is held, however long the service takes to hear of it; after a signal, not for long any more.
+/// Gives back what is held, however long the service takes to answer; after a signal, it does not wait for long.
 async fn give_back(guard: Guard, session: Session, signals: &mut Signals) -> Result<(), Error> {
     tokio::select! {
         released = guard.release() => {
@@ -275,14 +329,16 @@ async fn give_back(guard: Guard, session: Session, signals: &mut Signals) -> Res
 async fn leave(session: Session, name: &str, terminal: &Terminal) {
     let ttl = in_words(session.ttl().as_millis() as u64);
     if let Err(error) = close(session).await {
-        terminal.complain(&format!("{name} may stay held, or waited for, for up to {ttl}: {error}"));
+        terminal.complain(&format!(
+            "the session could not be closed; it may hold {name}, or wait for it, for up to {ttl}: {error}"
+        ));
     }
 }
 
 /// Closes a session, in a bounded time.
 async fn close(session: Session) -> Result<(), Error> {
-    let unheard = || Error::SessionOver("nobody answered its end; it expires by itself".into());
-    timeout(FAREWELL, session.close()).await.unwrap_or_else(|_| Err(unheard()))
+    let unanswered = || Error::SessionOver("no node confirmed that it was closed; it expires by itself".into());
+    timeout(FAREWELL, session.close()).await.unwrap_or_else(|_| Err(unanswered()))
 }
 
 async fn run_command(
@@ -298,10 +354,11 @@ async fn run_command(
     command.env(variable, guard.name());
     command.env("QUORATE_FENCE", guard.fence().to_string());
     command.env("QUORATE_SESSION", session.id());
-    // Told at once: the command may run on for long.
+    // Reported at once: the command may run on for long.
+    let what = held_thing(variable == "QUORATE_LOCK", guard.name());
     let lost = async {
         let why = guard.lost().await;
-        terminal.complain(&format!("{} was lost while the command ran: {why}", guard.name()));
+        terminal.complain(&format!("{what} was lost while the command ran: {why}"));
     };
     match supervise(command, holding.on_loss, lost, signals).await {
         Ok(End::Exited(status)) => Held::Until(exit_code(status)),
@@ -320,8 +377,8 @@ async fn until_told(guard: &Guard, is_lock: bool, signals: &mut Signals, termina
         terminal.print(&format!("{held}\n"))
     } else {
         let (name, fence) = (guard.name(), guard.fence());
-        let how = if is_lock { format!("{name} is held") } else { format!("this process leads {name}") };
-        terminal.print(&format!("{how}, fence {fence}; Ctrl-C or the end of input gives it back\n"))
+        let (does, ends) = if is_lock { ("holding lock", "releases it") } else { ("leading election", "resigns") };
+        terminal.print(&format!("{does} {name}, fence {fence}; Ctrl-C or the end of input {ends}\n"))
     };
     if told.is_err() {
         return Held::Until(FAILED);
@@ -334,18 +391,18 @@ async fn until_told(guard: &Guard, is_lock: bool, signals: &mut Signals, termina
     tokio::select! {
         () = end_of_input => Held::Until(0),
         signal = signals.next() => match signal {
-            // As it was told.
+            // The printed line says so.
             Signal::INT => Held::Until(0),
             other => Held::UntilTold(other),
         },
         why = guard.lost() => {
-            terminal.complain(&format!("{} was lost: {why}", guard.name()));
+            terminal.complain(&format!("{} was lost: {why}", held_thing(is_lock, guard.name())));
             Held::UntilLost
         }
     }
 }
 
-/// While it waits, says for whom, whenever that changes.
+/// While it waits, reports the holder or leader, whenever that changes.
 async fn tell_who_is_ahead(
     client: &Client,
     session: &Session,
@@ -372,19 +429,19 @@ async fn tell_who_is_ahead(
     }
 }
 
-/// Who holds a lock, and how many come before a session: what tells it from before, and in words.
+/// The first holder of a lock, and how many clients are ahead of a session: a key that changes with them, and the text.
 fn ahead_of(session: &str, lock: &contract::Lock) -> Option<(String, String)> {
     let holder = lock.holders.first()?;
     let place = lock.waiters.iter().position(|waiter| waiter.session == session);
     let ahead = lock.holding + place.unwrap_or(lock.waiters.len()) as u64;
-    // Only the first of those who wait are listed.
+    // Only the first waiters are listed.
     let ahead = if place.is_some() { format!("{ahead} ahead") } else { format!("at least {ahead} ahead") };
     let (label, held) = (harmless(&holder.label), in_words(holder.held_ms));
-    Some((format!("{label} {ahead}"), format!("{label}, who has held it for {held}; {ahead}")))
+    Some((format!("{label} {ahead}"), format!("{label}, which has held the lock for {held}; {ahead}")))
 }
 
-/// Who leads: the same. Candidates are not listed, so how many of them come before is not known.
+/// The same for the leader of an election. Candidates are not listed, so how many of them are ahead is not known.
 fn ahead_as(leader: &contract::Leader) -> (String, String) {
     let label = harmless(&leader.label);
-    (format!("{label} {}", leader.fence), format!("{label}, who leads, fence {}", leader.fence))
+    (format!("{label} {}", leader.fence), format!("{label}, the leader with fence {}", leader.fence))
 }

@@ -1,4 +1,4 @@
-//! The log of a node: lines on the standard error, for people or for programs.
+//! The log of a node on standard error: text or JSON.
 
 use std::io::IsTerminal;
 
@@ -7,25 +7,27 @@ use quorate_lab::command::failure::Failure;
 use serde::Deserialize;
 use tracing_subscriber::EnvFilter;
 
-/// What is logged unless told otherwise. Libraries tell much that only their authors understand.
+/// The default filter. Libraries log details that only their authors need.
 const USUAL: &str = "info,openraft=error,raft_log=warn,chunked_wal=warn";
 
-/// How a line of the log looks.
+/// The format of the log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, ValueEnum)]
 #[serde(rename_all = "lowercase")]
 pub(crate) enum LogFormat {
-    /// For people
+    /// Lines of text
     Text,
-    /// An object of JSON a line, for programs
+    /// One JSON object a line
     Json,
 }
 
-/// Begins to log, for the rest of the process: what the variable `QUORATE_LOG` says, or else the filter.
+/// Starts the log, with the filter of the variable `QUORATE_LOG`, or else this one.
 pub(crate) fn begin(format: LogFormat, filter: Option<&str>) -> Result<(), Failure> {
     let filter = filter.unwrap_or(USUAL);
-    let filter = EnvFilter::try_from_env("QUORATE_LOG")
-        .or_else(|_| EnvFilter::try_new(filter))
-        .map_err(|error| Failure::Usage(format!("log.filter = {filter:?}: {error}")))?;
+    let filter = EnvFilter::try_from_env("QUORATE_LOG").or_else(|_| EnvFilter::try_new(filter)).map_err(|error| {
+        let accepted =
+            "write a level (error, warn, info, debug, trace), or levels by module, as in info,openraft=error";
+        Failure::Usage(format!("log.filter = {filter:?}: {error}; {accepted}"))
+    })?;
     let subscriber = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_target(false);
     match format {
         LogFormat::Text => subscriber.with_ansi(std::io::stderr().is_terminal()).init(),

@@ -1,60 +1,106 @@
-//! `quorate locks`, `quorate elections`, `quorate status`, `quorate release`: look, and interfere.
+//! `quorate locks`, `quorate elections`, `quorate status`, `quorate release`: show the state of the service, and change it.
 
 use std::process::ExitCode;
 
 use clap::Args;
 use quorate_client::contract::{Election, Lock, Mode, Peer};
+use quorate_client::user_name;
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::{DIM, HEADING, Terminal, styled};
 
 use super::{Endpoints, failed, harmless, in_words, run_async};
 
-/// Show locks: who holds them, since when, who waits
+const LOCKS_NOTES: &str = "\
+Examples:
+  quorate locks
+      List the locks that are held or waited for
+  quorate locks backup --json
+      Show one lock as JSON";
+
+const ELECTIONS_NOTES: &str = "\
+Examples:
+  quorate elections
+      List the elections that have a leader or candidates
+  quorate elections db --json
+      Show one election as JSON";
+
+const STATUS_NOTES: &str = "\
+Examples:
+  quorate status
+      Show the state of the node on 127.0.0.1:7420
+  quorate status --endpoints 10.0.0.2:7420
+      Show the state of another node";
+
+const RELEASE_NOTES: &str = "\
+Examples:
+  quorate release backup --force
+      Release the lock `backup`
+  quorate release backup --force --fence 17
+      Release it only if the current grant has fence 17
+  quorate release db --election --force
+      Remove the leader of the election `db`";
+
+/// List locks with their holders and waiters
+///
+/// Shows the holders of each lock, for how long they have held it and with which fence, and the queue of waiters.
 #[derive(Args, Debug)]
+#[command(after_long_help = LOCKS_NOTES)]
 pub(crate) struct Locks {
-    /// One lock; by default all that somebody holds or awaits
+    /// Show this lock only [default: all locks that are held or waited for]
     name: Option<String>,
 
     #[command(flatten)]
     endpoints: Endpoints,
 }
 
-/// Show elections: who leads, what it says, how many wait
+/// List elections with their leaders
+///
+/// Shows for each election the leader, the leader's value, the fence of its leadership, and the number of candidates
+/// that wait.
 #[derive(Args, Debug)]
+#[command(after_long_help = ELECTIONS_NOTES)]
 pub(crate) struct Elections {
-    /// One election; by default all in which somebody leads or waits
+    /// Show this election only [default: all elections with a leader or candidates]
     name: Option<String>,
 
     #[command(flatten)]
     endpoints: Endpoints,
 }
 
-/// Show how a node is, and who leads
+/// Show the state of a node and of its cluster
+///
+/// Shows the first node of --endpoints that answers: its version, the leader of the cluster, the members as this node
+/// sees them, and what is wrong, if anything is.
 #[derive(Args, Debug)]
+#[command(after_long_help = STATUS_NOTES)]
 pub(crate) struct Status {
     #[command(flatten)]
     endpoints: Endpoints,
 }
 
-/// Take a lock or leadership away from whoever has it
+/// Release a lock, or remove a leader, by force
+///
+/// The former holder is not asked. It may still be working when the next client gets the lock; only a resource that
+/// checks fences refuses its late writes. The release is logged, and reported by `quorate watch`.
 #[derive(Args, Debug)]
+#[command(after_long_help = RELEASE_NOTES, override_usage = "quorate release NAME --force [OPTIONS]")]
 pub(crate) struct Release {
-    /// The lock's name
-    name: String,
+    /// Name of the lock, or of the election with --election
+    name: Option<String>,
 
-    /// It is the name of an election
+    /// NAME is an election: remove its leader
     #[arg(long)]
     election: bool,
 
-    /// Really: its holder may be at work, and only a fence keeps it from doing harm
-    #[arg(long, required = true)]
+    /// Required: confirms that the holder may lose the lock while it works
+    #[arg(long)]
     force: bool,
 
-    /// Who does it, for the record; by default the user
-    #[arg(long, value_name = "WHO")]
+    /// Name of the operator, for the log and for `quorate watch` [default: the user]
+    #[arg(long, value_name = "NAME")]
     by: Option<String>,
 
-    /// The fence of the grant that is meant: if somebody else has it by then, nothing is taken away
+    /// Release it only if the current grant has this fence
     #[arg(long, value_name = "FENCE")]
     fence: Option<u64>,
 
@@ -80,12 +126,12 @@ pub(crate) fn locks(arguments: &Locks, terminal: &mut Terminal) -> Result<ExitCo
         return Ok(ExitCode::SUCCESS);
     }
     let none =
-        if here_only { "no client of this node holds or awaits a lock" } else { "nobody holds or awaits a lock" };
+        if here_only { "no client of this node holds or waits for a lock" } else { "no lock is held or waited for" };
     terminal.print(&all(none, locks.iter().map(shown), total))?;
     Ok(ExitCode::SUCCESS)
 }
 
-/// Those that are shown, and how many are not.
+/// The entries that are shown, and how many are not.
 fn all(none: &str, shown: impl ExactSizeIterator<Item = String>, total: u64) -> String {
     let more = total.saturating_sub(shown.len() as u64);
     let mut text: String = shown.collect();
@@ -115,8 +161,11 @@ pub(crate) fn elections(arguments: &Elections, terminal: &mut Terminal) -> Resul
         }
         return Ok(ExitCode::SUCCESS);
     }
-    let none =
-        if here_only { "no client of this node leads or waits to lead" } else { "nobody leads or waits to lead" };
+    let none = if here_only {
+        "no client of this node leads or is a candidate"
+    } else {
+        "no election has a leader or candidates"
+    };
     terminal.print(&all(none, elections.iter().map(led), total))?;
     Ok(ExitCode::SUCCESS)
 }
@@ -125,13 +174,13 @@ fn led(election: &Election) -> String {
     let mut text = format!("{}\n", styled(HEADING, &harmless(&election.name)));
     match &election.leader {
         None if election.here_only => {
-            text.push_str("  no client of this node leads; who leads at others is not known\n");
+            text.push_str("  no client of this node leads; clients of other nodes are not known here\n");
         }
-        None => text.push_str("  nobody leads\n"),
+        None => text.push_str("  no leader\n"),
         Some(leader) => {
             let session = styled(DIM, &format!("session {}", leader.session));
             let (label, value) = (harmless(&leader.label), harmless(&leader.value));
-            text.push_str(&format!("  {label} leads, fence {}: {value}  {session}\n", leader.fence));
+            text.push_str(&format!("  leader {label}, fence {}, value {value}  {session}\n", leader.fence));
         }
     }
     if election.waiting > 0 {
@@ -143,9 +192,10 @@ fn led(election: &Election) -> String {
 fn shown(lock: &Lock) -> String {
     let mut text = format!("{}\n", styled(HEADING, &harmless(&lock.name)));
     if lock.holders.is_empty() {
-        let delay = lock.delay_ms.map_or(String::new(), |ms| format!(", and nobody gets it for {}", in_words(ms)));
-        let nobody = if lock.here_only { "no client of this node" } else { "nobody" };
-        text.push_str(&format!("  {nobody} holds it{delay}\n"));
+        let delay =
+            lock.delay_ms.map_or(String::new(), |ms| format!(", not granted for {} (lock delay)", in_words(ms)));
+        let held = if lock.here_only { "not held by a client of this node" } else { "not held" };
+        text.push_str(&format!("  {held}{delay}\n"));
     }
     for holder in &lock.holders {
         let (label, held, fence) = (harmless(&holder.label), in_words(holder.held_ms), holder.fence);
@@ -155,7 +205,11 @@ fn shown(lock: &Lock) -> String {
     for (place, waiter) in lock.waiters.iter().enumerate() {
         let session = styled(DIM, &format!("session {}", waiter.session));
         let (label, waited) = (harmless(&waiter.label), in_words(waiter.waited_ms));
-        text.push_str(&format!("  {:>3}. {label} waits{} for {waited}  {session}\n", place + 1, sharing(waiter.mode)));
+        text.push_str(&format!(
+            "  {:>3}. {label} has waited{} for {waited}  {session}\n",
+            place + 1,
+            sharing(waiter.mode)
+        ));
     }
     let more = lock.waiting - lock.waiters.len() as u64;
     if more > 0 {
@@ -179,14 +233,14 @@ pub(crate) fn status(arguments: &Status, terminal: &mut Terminal) -> Result<Exit
         terminal.print_json(&status)?;
         return Ok(ExitCode::SUCCESS);
     }
-    let leader = status.leader.map_or("nobody leads".into(), |leader| format!("node {leader} leads"));
+    let leader = status.leader.map_or("no leader".into(), |leader| format!("leader: node {leader}"));
     let (node, version, term) = (status.node, &status.version, status.term);
     let (applied, sessions, locks) = (status.applied, status.sessions, status.locks);
     let counts = format!("{applied} commands applied, {sessions} sessions, {locks} locks and elections");
     let mut text = match &status.turns {
-        None => format!("node {node}, version {version}; {leader} in term {term}\n{counts}\n"),
+        None => format!("node {node}, version {version}; {leader}, term {term}\n{counts}\n"),
         Some(turns) => {
-            let terms = turns.terms.as_deref().unwrap_or("it has stopped to take part: its log says why");
+            let terms = turns.terms.as_deref().unwrap_or("this node has left its group; its log says why");
             format!("node {node}, version {version}; peer engine; {leader}\n{terms}\n{counts} of its own clients\n")
         }
     };
@@ -198,7 +252,7 @@ pub(crate) fn status(arguments: &Status, terminal: &mut Terminal) -> Result<Exit
             Some(peer) => peer,
             None if is_this => "  this node".into(),
             None if member.votes => String::new(),
-            None => "  learns, does not vote yet".into(),
+            None => "  learner, does not vote yet".into(),
         };
         let silent = member.silent_ms.map_or(String::new(), |silent| format!("  no answer for {} s", silent / 1000));
         let how = how + &silent;
@@ -211,21 +265,32 @@ pub(crate) fn status(arguments: &Status, terminal: &mut Terminal) -> Result<Exit
     Ok(ExitCode::SUCCESS)
 }
 
-/// How another node is, as the one that was asked knows it.
+/// The state of another node, as the node that answered sees it.
 fn met(peer: &Peer) -> String {
     let is_there = if peer.connected { "connected" } else { "not connected" };
-    let suspected = if peer.suspected { ", taken for dead" } else { "" };
+    let suspected = if peer.suspected { ", suspected" } else { "" };
     let round_trip = peer.round_trip_us.filter(|_| peer.connected);
-    let round_trip = round_trip.map_or(String::new(), |us| format!(", {:.1} ms there and back", us as f64 / 1000.0));
+    let round_trip = round_trip.map_or(String::new(), |us| format!(", round trip {:.1} ms", us as f64 / 1000.0));
     let failure = peer.failure.as_ref().map_or(String::new(), |failure| format!(": {failure}"));
     format!("  {is_there}{suspected}{round_trip}{failure}")
 }
 
 pub(crate) fn release(arguments: &Release, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    debug_assert!(arguments.force, "it is required");
-    let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
-    let by = arguments.by.clone().or_else(|| std::env::var("USER").ok()).unwrap_or_else(|| "somebody".into());
-    let Release { name, election, fence, .. } = arguments;
+    let Release { name, election, force, by, fence, endpoints } = arguments;
+    let (thing, list) = if *election { ("election", "elections") } else { ("lock", "locks") };
+    let Some(name) = name else {
+        return Err(Failure::Usage(format!(
+            "the name of the {thing} is missing: quorate release NAME{} --force (`quorate {list}` lists them)",
+            if *election { " --election" } else { "" }
+        )));
+    };
+    if !force {
+        return Err(Failure::Usage(format!(
+            "the holder of {thing} {name} may still be working: add --force to release it all the same"
+        )));
+    }
+    let client = endpoints.client().map_err(|error| failed(&error))?;
+    let by = by.clone().unwrap_or_else(user_name);
     run_async(async {
         let forced = match election {
             true => client.force_resignation(name, &by, *fence).await,
@@ -236,9 +301,9 @@ pub(crate) fn release(arguments: &Release, terminal: &mut Terminal) -> Result<Ex
     if terminal.is_json() {
         terminal.print_json(&serde_json::json!({ "name": name, "released": true, "by": by }))?;
     } else if *election {
-        terminal.print(&format!("the lead of {name} was taken away from its leader\n"))?;
+        terminal.print(&format!("removed the leader of election {name}\n"))?;
     } else {
-        terminal.print(&format!("{name} was taken away from its holder\n"))?;
+        terminal.print(&format!("released lock {name}; its former holder may still be working\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! `quorate member`: who belongs to the cluster, and how that changes.
+//! `quorate member`: the members of a cluster, and how to change them.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -13,10 +13,29 @@ use tokio::time::sleep;
 
 use super::{Endpoints, failed, harmless, run_async};
 
-/// How often to look how far a new member is.
+/// How often to read the progress of a new member.
 const GLANCE: Duration = Duration::from_millis(500);
 
-/// Show or change who belongs to the cluster
+const LIST_NOTES: &str = "\
+Examples:
+  quorate member list
+      List the members of the cluster of the node on 127.0.0.1:7420
+  quorate member list --endpoints 10.0.0.1:7420 --json
+      List the members of another cluster as JSON";
+
+const ADD_NOTES: &str = "\
+Examples:
+  quorate serve --node 4 --listen 10.0.0.4:7420 --join --insecure
+      First start the new node, on its own machine
+  quorate member add 4=10.0.0.4:7420 --endpoints 10.0.0.1:7420
+      Then add it, through any member";
+
+const REMOVE_NOTES: &str = "\
+Examples:
+  quorate member remove 2 --endpoints 10.0.0.1:7420
+      Remove node 2, through any other member";
+
+/// List, add and remove the members of a cluster
 #[derive(Args, Debug)]
 pub(crate) struct Member {
     #[command(subcommand)]
@@ -25,16 +44,19 @@ pub(crate) struct Member {
 
 #[derive(Subcommand, Debug)]
 enum Change {
-    /// Show the members: who votes, who still learns, who leads
+    /// List the members: voters, learners, and the leader
+    #[command(after_long_help = LIST_NOTES)]
     List(List),
-    /// Add a member: it learns everything first, and votes when it has caught up
+    /// Add a member: first as a learner, and as a voter when it has caught up
     ///
-    /// It must run already, on an empty data directory: `quorate serve --node N --listen ADDRESS --join`. A number is
-    /// used once: a member that has lost its disk comes back under another one.
+    /// The node must run already, with an empty data directory: `quorate serve --node N --listen ADDRESS --join`. An id
+    /// is used once: a member that lost its disk returns under a new id.
+    #[command(after_long_help = ADD_NOTES)]
     Add(Add),
     /// Remove a member
     ///
-    /// Its process runs on, and takes no part any more: stop it. Its number is not used again.
+    /// Its process keeps running, but does not belong to the cluster any more: stop it. Its id must not be used again.
+    #[command(after_long_help = REMOVE_NOTES)]
     Remove(Remove),
 }
 
@@ -46,7 +68,7 @@ struct List {
 
 #[derive(Args, Debug)]
 struct Add {
-    /// Its number and where the others reach it, as in 4=10.0.0.4:7420
+    /// Id and address of the new member, as in 4=10.0.0.4:7420
     #[arg(value_name = "N=ADDRESS", value_parser = super::serve::parse_member)]
     member: (u64, String),
 
@@ -56,7 +78,7 @@ struct Add {
 
 #[derive(Args, Debug)]
 struct Remove {
-    /// Its number
+    /// Id of the member
     #[arg(value_name = "N")]
     node: u64,
 
@@ -91,11 +113,11 @@ fn list(arguments: &List, terminal: &mut Terminal) -> Result<ExitCode, Failure> 
     let mut table = Table::new(3);
     for member in members {
         let part = match (engine, member.votes) {
-            (EngineKind::Peer, _) => "takes turns",
-            (EngineKind::Replicated, true) => "votes",
-            (EngineKind::Replicated, false) => "learns",
+            (EngineKind::Peer, _) => "peer",
+            (EngineKind::Replicated, true) => "voter",
+            (EngineKind::Replicated, false) => "learner",
         };
-        let leads = if Some(member.node) == leader { ", leads" } else { "" };
+        let leads = if Some(member.node) == leader { ", leader" } else { "" };
         table.row([format!("node {}", member.node), harmless(&member.address), format!("{part}{leads}")]);
     }
     terminal.print(&table.render())?;
@@ -107,9 +129,9 @@ fn add(arguments: &Add, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let client = arguments.endpoints.client().map_err(|error| failed(&error))?;
     let newcomer = arguments.endpoints.client_of(std::slice::from_ref(address)).map_err(|error| failed(&error))?;
     let added = run_async(async {
-        // With a fixed list of members the answer is no, and nothing is learned before.
+        // The peer engine refuses, without a learner before.
         if !client.status().await.is_ok_and(|status| status.engine == EngineKind::Peer) {
-            terminal.warn(&format!("node {node} learns everything first, and votes when it has caught up"));
+            terminal.warn(&format!("node {node} is a learner until it has caught up"));
         }
         tokio::select! {
             added = client.add_member(*node, address) => added.map_err(|error| failed(&error)),
@@ -120,21 +142,21 @@ fn add(arguments: &Add, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     if terminal.is_json() {
         terminal.print_json(&json!({ "node": node, "address": address, "votes": true }))?;
     } else {
-        terminal.print(&format!("node {node} at {address} is a member, and votes\n"))?;
+        terminal.print(&format!("node {node} at {address} is a member and a voter\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }
 
-/// Shows how far a new member is, as it says itself. Who cannot be asked is not shown.
+/// Shows the progress of a new member, as that member reports it. While it cannot be reached, nothing is shown.
 async fn show_progress(client: &Client, newcomer: &Client, node: u64, terminal: &Terminal) -> std::convert::Infallible {
     let mut bar: Option<Progress> = None;
     let mut told = None;
     loop {
         sleep(GLANCE).await;
         let Ok((has, all)) = how_far(client, newcomer).await else { continue };
-        bar.get_or_insert_with(|| terminal.progress(all, "commands")).set(has, "");
+        bar.get_or_insert_with(|| terminal.progress(all, "log entries")).set(has, "");
         if told.replace(has) != Some(has) && has < all {
-            terminal.remark_elsewhere(&format!("node {node} has {has} of {all} commands"));
+            terminal.remark_elsewhere(&format!("node {node} has applied {has} of {all} log entries"));
         }
     }
 }
@@ -149,7 +171,7 @@ fn remove(arguments: &Remove, terminal: &mut Terminal) -> Result<ExitCode, Failu
     if terminal.is_json() {
         terminal.print_json(&json!({ "node": node, "removed": true }))?;
     } else {
-        terminal.print(&format!("node {node} is no member any more: stop it, and do not use its number again\n"))?;
+        terminal.print(&format!("removed node {node}: stop its process, and do not use its id again\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -1,4 +1,4 @@
-//! The service and its clients: serve, lock, elect, look, follow, operate.
+//! The commands of the lock service: nodes, their clients, and what operators do with clusters.
 
 pub(crate) mod backup;
 pub(crate) mod bench;
@@ -12,6 +12,7 @@ pub(crate) mod lock;
 mod logging;
 pub(crate) mod look;
 pub(crate) mod member;
+mod misplaced;
 mod option_names;
 mod process;
 pub(crate) mod serve;
@@ -23,24 +24,24 @@ use std::future::Future;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use quorate_client::contract::DEFAULT_ADDRESS;
+use quorate_client::contract::{DEFAULT_ADDRESS, ProblemKind};
 use quorate_client::{Client, Error};
 use quorate_lab::command::failure::Failure;
 
-/// Where the service is.
+/// How to reach the service.
 #[derive(Args, Clone, Debug)]
 pub(crate) struct Endpoints {
-    /// The addresses of the nodes, separated by commas; any of them answers
+    /// Addresses of nodes, separated by commas; any node can answer
     #[arg(long, short, value_name = "HOST:PORT,…", env = "QUORATE_ENDPOINTS", default_value = DEFAULT_ADDRESS,
-          value_delimiter = ',', help_heading = "Service")]
+          value_delimiter = ',', help_heading = "Connection")]
     endpoints: Vec<String>,
 
-    /// The certificate of the cluster's authority: encrypts, and trusts nodes with a certificate of it
-    #[arg(long, value_name = "FILE", env = "QUORATE_CA", help_heading = "Service")]
+    /// CA certificate of the cluster (ca.crt): connect with TLS, and only to nodes with a certificate of this CA
+    #[arg(long, value_name = "FILE", env = "QUORATE_CA", help_heading = "Connection")]
     ca: Option<PathBuf>,
 
-    /// A file with the token to be known by; or QUORATE_TOKEN has the token itself
-    #[arg(long, value_name = "FILE", env = "QUORATE_TOKEN_FILE", help_heading = "Service")]
+    /// File with the token of this client; alternatively, set QUORATE_TOKEN to the token itself
+    #[arg(long, value_name = "FILE", env = "QUORATE_TOKEN_FILE", help_heading = "Connection")]
     token_file: Option<PathBuf>,
 }
 
@@ -51,7 +52,7 @@ impl Endpoints {
 
     /// A client of certain nodes, which asks them as the others are asked.
     fn client_of(&self, nodes: &[String]) -> Result<Client, Error> {
-        let unreadable = |file: &Path, error| Error::Usage(format!("{}: {error}", file.display()));
+        let unreadable = |file: &Path, error| Error::Usage(format!("cannot read {}: {error}", file.display()));
         let mut client = Client::new(nodes)?;
         if let Some(file) = &self.ca {
             client = client.ca(&std::fs::read(file).map_err(|error| unreadable(file, error))?)?;
@@ -81,12 +82,15 @@ fn run_node<T>(work: impl Future<Output = Result<T, Failure>>) -> Result<T, Fail
     tokio::runtime::Builder::new_multi_thread().worker_threads(workers).enable_all().build()?.block_on(work)
 }
 
-/// What the service says, as the reason of a failure.
+/// What a client's error means for a command: arguments that are wrong, whether this process or the service found that
+/// out, are a mistake of usage.
 fn failed(error: &Error) -> Failure {
     match error {
         Error::Usage(text) => Failure::Usage(text.clone()),
-        Error::Unreachable { .. } => Failure::Failed(format!(
-            "{error}; is a node running there (`quorate serve`, or `quorate dev` to try it)? --endpoints names others"
+        Error::Problem(problem) if problem.kind == ProblemKind::BadRequest => Failure::Usage(error.to_string()),
+        Error::Unreachable { tried, why } => Failure::Failed(format!(
+            "no node answered at {tried}: start one with `quorate serve`, or name others with --endpoints (last error: \
+             {why})"
         )),
         other => Failure::Failed(other.to_string()),
     }

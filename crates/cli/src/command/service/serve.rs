@@ -17,100 +17,120 @@ use quorate_server::peer::PeerSettings;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::config::{Config, member};
+use super::config::{Config, is_address, member};
 use super::logging::{self, LogFormat};
 use super::option_names::in_options;
 use super::run_node;
 use super::turns::Turns;
 
-/// Where the data is kept unless told otherwise.
+/// The default data directory.
 const DEFAULT_DATA: &str = "quorate-data";
-/// So many files a node may need besides those of its connections.
+/// File descriptors that a node may need besides those of its connections.
 const OTHER_FILES: usize = 512;
 
-/// Serve locks and elections: one durable node by default
+const NOTES: &str = "\
+Examples:
+  quorate serve
+      Start one node on 127.0.0.1:7420, with its data in ./quorate-data
+  quorate serve --config /etc/quorate/node.toml
+      Start a node of a cluster with the options of a file
+  quorate serve --node 4 --listen 10.0.0.4:7420 --join --insecure
+      Start a node on a trusted network that `quorate member add` adds to a cluster
+  quorate serve --algorithm token-ring --node 1 --member 1=127.0.0.1:7431 --member 2=127.0.0.1:7432
+      Start the first of two nodes with the peer engine
+
+Exit codes:
+  0  stopped by SIGINT or SIGTERM
+  1  the node failed or could not start
+  2  the options are wrong";
+
+/// Start a node of the lock service
 ///
-/// With --engine peer the nodes take turns by an algorithm, each for its own clients, without a leader and without a
-/// log. Sessions then end with their node and do not survive its restart; there are no shared locks, permits, delays
-/// and backups. --member then says where the nodes speak with each other, and --listen where clients do.
+/// By default this is one node that keeps its data in ./quorate-data and listens on 127.0.0.1:7420. Given several
+/// --member options, the nodes form a cluster that replicates a log: it serves while a majority of its members runs.
+///
+/// With --engine peer, the nodes run a mutual exclusion algorithm among themselves, each for its own clients, without a
+/// replicated log. Sessions then end when their node stops, and there are no shared locks, permits, lock delays and
+/// backups. --member then gives the addresses at which the nodes reach each other, and --listen is for clients only.
 #[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
 pub(crate) struct Serve {
-    /// A file that says all this; options come before it. An example is packaging/node.toml
+    /// Read options from FILE; options on the command line override it. packaging/node.toml is an example
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 
-    /// Where to listen, for clients and, unless they take turns, for other nodes [default: 127.0.0.1:7420]
+    /// Address to listen on, for clients and, except with the peer engine, for other nodes [default: 127.0.0.1:7420]
     #[arg(long, value_name = "ADDRESS", value_parser = parse_listen)]
     listen: Option<SocketAddr>,
 
-    /// Where to keep the data [default: quorate-data]
+    /// Data directory [default: quorate-data]
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
 
-    /// The number of this node within its cluster [default: 1]
+    /// Id of this node in its cluster [default: 1]
     #[arg(long, visible_alias = "id", value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     node: Option<u64>,
 
-    /// A member of the cluster that begins now, or takes turns, this node included; repeat for each
+    /// A member of the new cluster: its id and address. Repeat it for each member, this node included
     #[arg(long, value_name = "N=ADDRESS", value_parser = parse_member)]
     member: Vec<(u64, String)>,
 
-    /// Wait to be added to a cluster that exists (`quorate member add`)
+    /// Wait until `quorate member add` adds this node to an existing cluster
     #[arg(long, conflicts_with = "member")]
     join: bool,
 
-    /// Where other nodes reach this one, if that is not where it listens
-    #[arg(long, value_name = "ADDRESS")]
+    /// Address at which other nodes reach this node [default: the address of --listen]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address)]
     advertise: Option<String>,
 
     #[command(flatten)]
     turns: Turns,
 
-    /// The name of the group: nodes of others are refused [default: quorate]
-    #[arg(long, value_name = "NAME", help_heading = "Taking turns")]
+    /// Name of the group: nodes with another name are refused [default: quorate]
+    #[arg(long, value_name = "NAME", help_heading = "Peer engine")]
     cluster: Option<String>,
 
-    /// Where to listen for other nodes, if that is not where --member says that they reach this one
-    #[arg(long, value_name = "ADDRESS", help_heading = "Taking turns")]
+    /// Address to listen on for other nodes [default: the address of this node's --member]
+    #[arg(long, value_name = "ADDRESS", value_parser = parse_address, help_heading = "Peer engine")]
     member_listen: Option<String>,
 
-    /// The data directory was lost, or is only a copy: join as one that comes back and has forgotten what it promised
-    #[arg(long, help_heading = "Taking turns")]
+    /// Start although the data directory was lost or is an old copy: rejoin the group without that data
+    #[arg(long, help_heading = "Peer engine")]
     forgotten: bool,
 
-    /// Write down what happens to this node, for `quorate judge` (docs/traces.md); a node that starts again adds to it
-    #[arg(long, value_name = "FILE", help_heading = "Taking turns")]
+    /// Append a trace of the events of this node to FILE, for `quorate judge` (docs/traces.md)
+    #[arg(long, value_name = "FILE", help_heading = "Peer engine")]
     trace: Option<PathBuf>,
 
-    /// The certificate of the cluster's authority: encrypts, and members must show theirs (`quorate keys nodes`)
+    /// CA certificate of the cluster: turns on TLS, and requires a certificate of this CA from members
     #[arg(long, value_name = "FILE", requires_all = ["tls_cert", "tls_key"])]
     tls_ca: Option<PathBuf>,
 
-    /// This node's certificate
+    /// Certificate of this node; `quorate keys nodes` creates it
     #[arg(long, value_name = "FILE", requires = "tls_ca")]
     tls_cert: Option<PathBuf>,
 
-    /// The key of this node's certificate
+    /// Private key of this node's certificate
     #[arg(long, value_name = "FILE", requires = "tls_ca")]
     tls_key: Option<PathBuf>,
 
-    /// Who may do what: asks every client for a token (`quorate keys token`); read again on change
+    /// Token file: requires a token from every client (`quorate keys token`); reloaded when it changes
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
 
-    /// Listen on an address that others can reach although not everything is encrypted and everybody asked
+    /// Allow an address that other hosts can reach without both TLS and tokens
     #[arg(long)]
     insecure: bool,
 
-    /// How the log on the standard error looks [default: text]; what is in it, QUORATE_LOG says (info, debug, …)
+    /// Format of the log on standard error [default: text]; the variable QUORATE_LOG sets its level (info, debug, …)
     #[arg(long, value_name = "FORMAT", value_enum)]
     log: Option<LogFormat>,
 
-    /// So many connections there may be [default: 100000]
+    /// Maximum number of connections [default: 100000]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     max_connections: Option<u32>,
 
-    /// End when this process has ended, which started the node
+    /// Exit when the process with this id, which started the node, has exited
     #[arg(long, value_name = "PID", hide = true)]
     with_parent: Option<u32>,
 }
@@ -119,13 +139,18 @@ fn parse_listen(text: &str) -> Result<SocketAddr, String> {
     text.parse().map_err(|_| "write an IP address and a port, as in 127.0.0.1:7420 or [::1]:7420".into())
 }
 
+fn parse_address(text: &str) -> Result<String, String> {
+    let explain = || "write a host and a port, as in 10.0.0.1:7420 or node1.example.org:7420".to_string();
+    if is_address(text) { Ok(text.into()) } else { Err(explain()) }
+}
+
 pub(super) fn parse_member(text: &str) -> Result<(u64, String), String> {
-    let explain = || format!("{text:?}: write the member's number and its address, as in 2=10.0.0.2:7420");
+    let explain = || "write the id of the member and its address, as in 2=10.0.0.2:7420".to_string();
     let (node, address) = text.split_once('=').ok_or_else(explain)?;
     member(node, address).ok_or_else(explain)
 }
 
-/// What there is to know before a node starts.
+/// The settings of a node, from options and from the file.
 struct Plan {
     settings: NodeSettings,
     log_format: LogFormat,
@@ -133,7 +158,7 @@ struct Plan {
 }
 
 impl Plan {
-    /// What the options say, and where they say nothing, the file.
+    /// Takes each setting from the options, or else from the file.
     fn of(arguments: Serve) -> Result<Plan, Failure> {
         let config = arguments.config.as_deref().map(Config::read).transpose()?.unwrap_or_default();
         let tls = match (arguments.tls_ca, arguments.tls_cert, arguments.tls_key) {
@@ -182,11 +207,12 @@ impl Plan {
                 })
             }
             None if only_turns => {
-                let for_turns = "--cluster, --member-listen, --forgotten and --trace are for --engine peer: say that, \
-                                 or leave them out";
-                return Err(Failure::Usage(for_turns.into()));
+                let peer_only = "--cluster, --member-listen, --forgotten and --trace need --engine peer: add it, or \
+                                 remove them";
+                return Err(Failure::Usage(peer_only.into()));
             }
             None => {
+                refuse_unlisted_node(node, &members)?;
                 let (first_members, timing) = (members, config.timing().map_err(Failure::Usage)?);
                 EngineSettings::Replicated(ReplicatedSettings { node, advertise, data, first_members, joins, timing })
             }
@@ -208,18 +234,32 @@ impl Plan {
     }
 }
 
-/// Who is named twice would be forgotten once.
+/// Refuses a member that is given twice: one of its addresses would be ignored.
 fn members_once(members: Vec<(u64, String)>) -> Result<BTreeMap<u64, String>, Failure> {
     let mut found = BTreeMap::new();
     for (node, address) in members {
         if let Some(other) = found.insert(node, address) {
-            return Err(Failure::Usage(format!("member {node} is named twice, first at {other}: name each once")));
+            return Err(Failure::Usage(format!(
+                "member {node} is named twice, first with {other}: name each member once"
+            )));
         }
     }
     Ok(found)
 }
 
-/// Nodes that take turns are a fixed list, and have a port for each other.
+/// Refuses a node of the replicated engine that is not among the members it begins with.
+fn refuse_unlisted_node(node: u64, members: &BTreeMap<u64, String>) -> Result<(), Failure> {
+    if members.is_empty() || members.contains_key(&node) {
+        return Ok(());
+    }
+    let ids: Vec<_> = members.keys().map(u64::to_string).collect();
+    Err(Failure::Usage(format!(
+        "node {node} is not among the members ({}): give its id with --node, or add it with --member {node}=HOST:PORT",
+        ids.join(", ")
+    )))
+}
+
+/// Refuses what the peer engine does not have: its members are a fixed list, with a port of their own.
 fn refuse_what_turns_have_not(
     joins: bool,
     advertise: Option<&str>,
@@ -227,57 +267,61 @@ fn refuse_what_turns_have_not(
     listen: SocketAddr,
 ) -> Result<(), Failure> {
     let refused = if joins {
-        "the nodes of the peer engine are a fixed list, to which nobody is added: name all with --member on each"
+        "the peer engine has a fixed list of members, to which no node can be added: instead of --join, name all of \
+         them with --member on every node"
     } else if advertise.is_some() {
-        "with the peer engine --member says where other nodes reach this one: leave out --advertise"
+        "with the peer engine, --member says where other nodes reach this node: leave out --advertise"
     } else if members.is_empty() {
-        "the nodes of the peer engine are a fixed list: name all with --member, this one included, as in --member \
-         1=127.0.0.1:7431"
+        "the peer engine has a fixed list of members: name all of them with --member, this node included, as in \
+         --member 1=127.0.0.1:7431"
     } else if listen.port() != 0 && members.values().any(|member| *member == listen.to_string()) {
-        "with the peer engine clients and members have ports of their own: --listen is for clients, and --member is \
-         where the nodes speak with each other"
+        "with the peer engine, clients and members need different ports: --listen is the port for clients, and \
+         --member the one for other nodes"
     } else {
         return Ok(());
     };
     Err(Failure::Usage(refused.into()))
 }
 
-/// Where others can come, everything is encrypted and everybody is asked who they are, unless that is not wanted.
+/// Refuses an address that other hosts can reach without TLS and authentication, unless --insecure allows it.
 fn refuse_open_doors(settings: &NodeSettings) -> Result<(), Failure> {
     if settings.is_insecure {
         return Ok(());
     }
     let has_members = match &settings.engine {
         EngineSettings::Replicated(settings) => settings.joins || settings.first_members.len() > 1,
-        // They speak with each other elsewhere, and see to that themselves.
+        // Its members have another port, for which `quorate_net` checks the same.
         EngineSettings::Peer(_) => false,
     };
     if settings.tokens.is_some() && settings.tls.is_none() && has_members {
         return Err(Failure::Usage(
-            "clients would be asked who they are, and members believed: give certificates, too (`quorate keys nodes`, \
-             --tls-ca, …), or say --insecure if the network is yours alone"
+            "--tokens authenticates clients, but without certificates any host could pose as a member: add --tls-ca, \
+             --tls-cert and --tls-key (`quorate keys nodes` creates the files), or --insecure on a trusted network"
                 .into(),
         ));
     }
     let missing = match (&settings.tls, &settings.tokens) {
         (Some(_), Some(_)) => return Ok(()),
         (None, None) => {
-            "nothing would be encrypted and nobody asked who they are: give certificates and tokens (`quorate keys`)"
+            "without TLS and authentication: add certificates (--tls-ca, --tls-cert, --tls-key) and tokens (--tokens), \
+             which `quorate keys` creates"
         }
-        (None, Some(_)) => "nothing would be encrypted: give certificates (`quorate keys nodes`, --tls-ca, …)",
-        (Some(_), None) => "nobody would be asked who they are: give tokens (`quorate keys token`, --tokens)",
+        (None, Some(_)) => {
+            "without TLS: add certificates (--tls-ca, --tls-cert, --tls-key), which `quorate keys nodes` creates"
+        }
+        (Some(_), None) => "without authentication: add tokens (--tokens), which `quorate keys token` creates",
     };
     if settings.listen.ip().is_loopback() {
         return Ok(());
     }
     Err(Failure::Usage(format!(
-        "{} can be reached from elsewhere, and {missing}, listen on a loopback address, or say --insecure if the \
-         network is yours alone",
+        "refusing to listen on {}, which other hosts can reach, {missing}; or listen on a loopback address, or add \
+         --insecure on a trusted network",
         settings.listen
     )))
 }
 
-/// How many connections there may be, as the system has so many files to give; as many as it lets us have.
+/// The maximum number of connections: what is wanted, within the limit of open files, which is raised if possible.
 fn connections(wanted: Option<u32>) -> usize {
     let wanted = wanted.map_or(MOST_CONNECTIONS, |wanted| wanted as usize);
     let Rlimit { maximum, .. } = getrlimit(Resource::Nofile);
@@ -298,7 +342,7 @@ pub(crate) fn run(arguments: Serve, terminal: &mut Terminal) -> Result<ExitCode,
 }
 
 async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
-    // Listened to before anything is promised, so that a stop is always a clean one.
+    // Signals are handled before the node starts, so that a stop is always a clean one.
     let (mut terminate, mut interrupt) = (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?);
     let (node, directory) = (settings.engine.node(), settings.engine.data().display().to_string());
     let (tls, asks) = (settings.tls.clone(), settings.tokens.is_some());
@@ -306,7 +350,7 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
         EngineSettings::Replicated(settings) => ("replicated", settings.joins, String::new()),
         EngineSettings::Peer(settings) => {
             let (program, many) = (settings.turns.program(), settings.members.len());
-            ("peer", false, format!("; takes turns with {} others by {program}", many - 1))
+            ("peer", false, format!("; peer engine: {program}, {many} members"))
         }
     };
     let running = Node::start(settings).await.map_err(|error| match error {
@@ -322,8 +366,8 @@ async fn serve(settings: NodeSettings, terminal: &mut Terminal) -> Result<ExitCo
         terminal.print(&format!("{started}\n"))?;
     } else if joins {
         terminal.print(&format!(
-            "node {node} listens on {address}, with its data in {directory}; it serves once it is a member\n\n\
-             next   quorate member add {node}={address} --endpoints A-MEMBER:PORT   (unless it is one already)\n\n\
+            "node {node} listens on {address}, with its data in {directory}; it serves clients once it is a member\n\n\
+             next   quorate member add {node}={address} --endpoints MEMBER:PORT   (unless it is a member already)\n\n\
              Ctrl-C stops it\n"
         ))?;
     } else {

@@ -1,4 +1,4 @@
-//! Signals that would end this process, heard instead, so that nothing is left behind.
+//! Signals that would end this process, handled instead, so that it can release what it holds.
 
 use std::future::poll_fn;
 use std::task::Poll;
@@ -6,14 +6,14 @@ use std::task::Poll;
 use rustix::process::Signal;
 use tokio::signal::unix::{SignalKind, signal};
 
-/// Those that are heard: all by which people and supervisors tell a process something.
+/// The handled signals: all that people and supervisors send.
 const HEARD: [Signal; 6] = [Signal::HUP, Signal::INT, Signal::QUIT, Signal::TERM, Signal::USR1, Signal::USR2];
 
-/// The signals that come from when this is made.
+/// The signals that arrive after this is made.
 pub(super) struct Signals(Vec<(Signal, tokio::signal::unix::Signal)>);
 
 impl Signals {
-    /// Hears them from now on. What is ignored, as `nohup` has it, stays ignored, here and by a command.
+    /// Handles them from now on. A signal that is ignored, as under `nohup`, stays ignored, also by a command.
     pub(super) fn hear() -> std::io::Result<Signals> {
         let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
         let ignored = ignored(&status);
@@ -22,7 +22,7 @@ impl Signals {
         heard.map(listen).collect::<std::io::Result<_>>().map(Signals)
     }
 
-    /// The next one. Nothing is lost by not waiting for it.
+    /// The next signal. None is lost while this is not awaited.
     pub(super) async fn next(&mut self) -> Signal {
         poll_fn(|context| {
             let mut streams = self.0.iter_mut();
@@ -33,12 +33,12 @@ impl Signals {
     }
 }
 
-/// The exit code of a shell for who was ended by this.
+/// The exit code with which a shell reports a process that was ended by this signal.
 pub(super) fn exit_code_of(signal: Signal) -> u8 {
     128 + signal.as_raw() as u8
 }
 
-/// Which signals a process ignores, a bit for each, by what Linux says of its status. Elsewhere nobody says it.
+/// The signals that a process ignores, one bit each, from its status file on Linux. Other systems have no such file.
 fn ignored(status: &str) -> u64 {
     let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)

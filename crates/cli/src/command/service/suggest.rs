@@ -1,14 +1,23 @@
-//! Which key was meant, if one is written in a file that there is not.
+//! Which name was probably meant, where an unknown one was written.
 
 use strsim::damerau_levenshtein;
 
-/// So many letters may be wrong.
+/// At most this many letters may differ from what was meant.
 const MOST_WRONG: usize = 3;
 
-/// What is wrong with a file, and if a key in it is unknown, which one was probably meant; or the table in which it is.
+/// The known name that comes closest to one that is not known, if it comes close.
+pub(super) fn closest<'k>(unknown: &str, known: impl IntoIterator<Item = &'k str>) -> Option<&'k str> {
+    // Words are separated by either.
+    let plain = |name: &str| name.replace('_', "-").to_lowercase();
+    let wrong = |name: &str| damerau_levenshtein(&plain(unknown), &plain(name));
+    let (wrong, name) = known.into_iter().map(|name| (wrong(name), name)).min()?;
+    (wrong <= MOST_WRONG.min(unknown.chars().count().saturating_sub(1))).then_some(name)
+}
+
+/// What is wrong with a file. For an unknown key, also the key that was probably meant, or the table that has it.
 pub(super) fn with_suggestion(error: &toml::de::Error, table_of: impl Fn(&str) -> Option<&'static str>) -> String {
     let Some(unknown) = unknown(error.message()) else { return error.to_string() };
-    // Only where the table itself could be written.
+    // Only at a place where the table itself can be written.
     let table = table_of(unknown).filter(|table| error.message().contains(&format!("`{table}`")));
     match (table, meant(error.message())) {
         (Some(table), _) => format!("{error}\nwrite it under [{table}]\n"),
@@ -17,19 +26,14 @@ pub(super) fn with_suggestion(error: &toml::de::Error, table_of: impl Fn(&str) -
     }
 }
 
-/// The key that there is not: the first that the message names.
+/// The unknown key: the first that the message names.
 fn unknown(message: &str) -> Option<&str> {
     message.starts_with("unknown field").then(|| message.split('`').nth(1)).flatten()
 }
 
-/// The key that comes closest to the unknown one. All further ones that the message names are those that there are.
+/// The key that comes closest to the unknown one. All further names in the message are keys that exist.
 fn meant(message: &str) -> Option<&str> {
-    let unknown = unknown(message)?;
-    let names = message.split('`').skip(1).step_by(2).skip(1);
-    // Keys have been written with either.
-    let plain = |name: &str| name.replace('_', "-").to_lowercase();
-    let wrong = |name: &str| damerau_levenshtein(&plain(unknown), &plain(name));
-    names.map(|name| (wrong(name), name)).min().filter(|(wrong, _)| *wrong <= MOST_WRONG).map(|(_, name)| name)
+    closest(unknown(message)?, message.split('`').skip(1).step_by(2).skip(1))
 }
 
 #[cfg(test)]

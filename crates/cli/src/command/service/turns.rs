@@ -1,4 +1,4 @@
-//! `--engine peer`: how nodes take turns, on the command line and in `node.toml`.
+//! `--engine peer`: the settings of the peer engine, on the command line and in `node.toml`.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -13,53 +13,53 @@ use quorate_lab::command::parse;
 use quorate_server::peer::TurnSettings;
 use serde::Deserialize;
 
-/// How nodes agree.
+/// How nodes agree on who holds a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum EngineName {
-    /// A log on a majority's disks: sessions and locks survive any node
+    /// A replicated log: sessions and locks survive as long as a majority of the nodes does
     Replicated,
-    /// Turns by one of the algorithms, each node for its own clients, whose sessions end with it
+    /// A mutual exclusion algorithm among the nodes, without a log: sessions end when their node stops
     Peer,
 }
 
-/// How the nodes take turns.
+/// The settings of the peer engine.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Turns {
-    /// How the nodes agree [default: replicated, or peer if there is an algorithm]
+    /// How the nodes agree [default: replicated; peer if an option of the peer engine is given]
     #[arg(long, value_name = "ENGINE", value_enum)]
     engine: Option<EngineName>,
 
-    /// The algorithm by which the nodes take turns [default: ricart-agrawala]; implies --engine peer
-    #[arg(long, value_name = "NAME", value_parser = algorithms(), help_heading = "Taking turns")]
+    /// The mutual exclusion algorithm [default: ricart-agrawala]; implies --engine peer
+    #[arg(long, value_name = "NAME", value_parser = algorithms(), help_heading = "Peer engine")]
     algorithm: Option<String>,
 
-    /// An option of the algorithm, as `quorate algorithms` has them; repeat for each
-    #[arg(long = "option", value_name = "KEY=VALUE", value_parser = parse::option, help_heading = "Taking turns")]
+    /// An option of the algorithm, which `quorate algorithms` lists; repeat it for each option
+    #[arg(long = "option", value_name = "KEY=VALUE", value_parser = parse::option, help_heading = "Peer engine")]
     options: Vec<(String, String)>,
 
-    /// How the nodes elect a leader: ring, chang-roberts or bully [default: ring]
-    #[arg(long, value_name = "NAME", value_parser = parse::beside, help_heading = "Taking turns")]
+    /// The election algorithm: ring, chang-roberts or bully [default: ring]
+    #[arg(long, value_name = "NAME", value_parser = parse::beside, help_heading = "Peer engine")]
     election: Option<Kind>,
 
-    /// Whether a node that does not trust a majority lets nobody in: yes or no [default: yes]
-    #[arg(long, value_name = "YES|NO", value_parser = yes_or_no, help_heading = "Taking turns")]
+    /// Grant locks only while this node trusts a majority of the members [default: yes]
+    #[arg(long, value_name = "yes|no", value_parser = yes_or_no, help_heading = "Peer engine")]
     guard: Option<bool>,
 
-    /// How often a node shows that it lives: a whole number of delays [default: 500ms]
-    #[arg(long, value_name = "TIME", help_heading = "Taking turns")]
+    /// Interval of heartbeats: a multiple of --delay-bound [default: 500ms]
+    #[arg(long, value_name = "DURATION", help_heading = "Peer engine")]
     beat: Option<Span>,
 
-    /// How long a node may be silent before it is taken for dead: a whole number of beats [default: 2s]
-    #[arg(long, value_name = "TIME", help_heading = "Taking turns")]
+    /// Silence after which a node is suspected to have crashed: a multiple of --beat [default: 2s]
+    #[arg(long, value_name = "DURATION", help_heading = "Peer engine")]
     tolerance: Option<Span>,
 
-    /// How long a message takes, by and large [default: 100ms]
-    #[arg(long, value_name = "TIME", help_heading = "Taking turns")]
+    /// Expected upper bound of the delay of a message [default: 100ms]
+    #[arg(long, value_name = "DURATION", help_heading = "Peer engine")]
     delay_bound: Option<Span>,
 }
 
-/// Those that can be run between real processes.
+/// The algorithms that recover from crashes, and so can run between real processes.
 fn algorithms() -> PossibleValuesParser {
     let can_run = ENTRIES.iter().filter(|entry| entry.family == Family::Mutex && entry.recovery.is_some());
     PossibleValuesParser::new(can_run.map(|entry| entry.name))
@@ -73,7 +73,7 @@ fn yes_or_no(text: &str) -> Result<bool, String> {
     }
 }
 
-/// The same in a file.
+/// The same settings in a file.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default, rename_all = "kebab-case")]
 pub(super) struct WrittenTurns {
@@ -91,7 +91,7 @@ pub(super) struct WrittenTurns {
 }
 
 impl WrittenTurns {
-    /// Which election it names.
+    /// The election algorithm.
     pub(super) fn election(&self) -> Result<Option<Kind>, String> {
         let named = |name: &String| parse::beside(name).map_err(|why| format!("turns.election: {why}"));
         self.election.as_ref().map(named).transpose()
@@ -99,7 +99,7 @@ impl WrittenTurns {
 }
 
 impl Turns {
-    /// How the nodes agree, by what is said here and in a file; and how they take turns, if they do.
+    /// The settings of the peer engine by these options and those of a file; none for the replicated engine.
     pub(super) fn settle(
         self,
         engine: Option<EngineName>,
@@ -111,7 +111,8 @@ impl Turns {
         if engine == EngineName::Replicated {
             if self.is_said() {
                 return Err(Failure::Usage(
-                    "--algorithm and all that goes with it are for --engine peer: say that, or leave them out".into(),
+                    "--algorithm and the other options of the peer engine need --engine peer: add it, or remove them"
+                        .into(),
                 ));
             }
             return Ok(None);
@@ -133,7 +134,7 @@ impl Turns {
         }))
     }
 
-    /// Whether anything is said that only nodes that take turns understand.
+    /// Whether an option of the peer engine is given.
     fn is_said(&self) -> bool {
         let Turns { engine: _, algorithm, options, election, guard, beat, tolerance, delay_bound } = self;
         let times = [beat, tolerance, delay_bound].into_iter().any(Option::is_some);
@@ -141,7 +142,7 @@ impl Turns {
     }
 }
 
-/// The same for another process, on its command line.
+/// The same settings as options for another process.
 pub(super) fn to_arguments(turns: &TurnSettings) -> Vec<String> {
     let TurnSettings { cluster, algorithm, options, election, is_guarded, beat, tolerance, delay } = turns;
     let in_ms = |time: &std::time::Duration| format!("{}ms", time.as_millis());

@@ -1,38 +1,38 @@
-//! What is typed to `quorate dev`: a letter and the number of a node, with or without an end of line.
+//! The keys of `quorate dev`: a letter and the number of a node, with or without an end of line.
 
 use std::io::{IsTerminal, Read};
 
 use rustix::termios::{LocalModes, OptionalActions, Termios, tcgetattr, tcsetattr};
 use tokio::sync::mpsc;
 
-/// What is wanted.
+/// What the user asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Wish {
-    /// End a node at once, as a crash would.
+    /// Kill a node, as a crash would.
     Kill(usize),
-    /// Let it stand still.
+    /// Pause it.
     Pause(usize),
-    /// Let it go on.
+    /// Continue it.
     Continue(usize),
-    /// Start it again, on its data.
+    /// Restart it with its data.
     Restart(usize),
-    /// Say what can be typed.
+    /// Print the keys.
     Explain,
-    /// End everything.
+    /// Stop the cluster.
     Quit,
 }
 
-/// What can be typed.
-pub(super) const KEYS: &str = "k2 kills node 2, p2 pauses it, c2 lets it go on, r2 starts it again; q quits";
+/// The keys, for the user.
+pub(super) const KEYS: &str = "k2 kills node 2, p2 pauses it, c2 continues it, r2 restarts it; q quits";
 
-/// What has been typed so far of a wish.
+/// The keys typed so far.
 #[derive(Default)]
 pub(super) struct Keys {
     letter: Option<u8>,
 }
 
 impl Keys {
-    /// A key was pressed: what is wanted, if that is clear by now.
+    /// Takes one key, and returns what the user asks for if that is complete.
     pub(super) fn press(&mut self, key: u8) -> Option<Wish> {
         let letter = self.letter.take();
         match (letter, key) {
@@ -56,7 +56,7 @@ impl Keys {
     }
 }
 
-/// Reads what is typed, in a thread of its own: nobody can be kept from waiting for a key, but the process can end.
+/// Reads the keys in a thread of its own: a read cannot be cancelled, but the process can exit.
 pub(super) fn read() -> mpsc::Receiver<Wish> {
     let (wishes, receiver) = mpsc::channel(16);
     std::thread::spawn(move || {
@@ -73,7 +73,7 @@ pub(super) fn read() -> mpsc::Receiver<Wish> {
     receiver
 }
 
-/// A terminal that gives each key at once, for as long as this is kept.
+/// Makes the terminal deliver each key at once, until this is dropped.
 pub(super) struct EachKey(Option<Termios>);
 
 impl EachKey {

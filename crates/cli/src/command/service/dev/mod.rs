@@ -1,4 +1,4 @@
-//! `quorate dev`: a cluster of real processes on this machine, to try things on.
+//! `quorate dev`: a cluster of real processes on this machine, to try things with.
 
 mod keys;
 mod nodes;
@@ -21,25 +21,35 @@ use super::process::TemporaryDirectory;
 use super::run_async;
 use super::turns::Turns;
 
-/// How often to look who leads, and who has ended.
+/// How often to check the leader and the processes.
 const GLANCE: Duration = Duration::from_millis(200);
 
-/// A local cluster of real processes: kill, pause and restart nodes by a key
+const NOTES: &str = "\
+Examples:
+  quorate dev
+      Run three nodes on ports 7420, 7421 and 7422, and delete their data at the end
+  quorate dev --nodes 5 --data ./cluster
+      Run five nodes, and keep their data for the next time
+  quorate dev --algorithm token-ring
+      Run three nodes with the peer engine";
+
+/// Run a local cluster, and kill, pause and restart its nodes by keys
 ///
-/// Shows who leads as it changes. While it runs, type a letter and the number of a node: k2 kills node 2 (kill -9), p2
-/// pauses it (SIGSTOP), c2 lets it go on, r2 starts it again on its data; q quits, as Ctrl-C does. Where input is not a
-/// terminal, the same is read from it. Nothing is left running, however this process ends.
+/// Prints the leader whenever it changes. While the cluster runs, type a letter and the number of a node: k2 kills node
+/// 2 (SIGKILL), p2 pauses it (SIGSTOP), c2 continues it, r2 restarts it with its data; q quits, as Ctrl-C does. The same
+/// letters are read from an input that is not a terminal. All nodes exit when this process exits.
 #[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
 pub(crate) struct Dev {
-    /// How many nodes
+    /// Number of nodes
     #[arg(long, value_name = "N", default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=9))]
     nodes: u16,
 
-    /// The port of the first node; the others follow. 0 means any that are free
+    /// Port of the first node; the other nodes use the next ports. 0 chooses free ports
     #[arg(long, value_name = "PORT", default_value_t = 7420)]
     port: u16,
 
-    /// Where to keep the data, and the ports with them; by default in a temporary directory that is deleted in the end
+    /// Keep the data and the ports in this directory [default: a temporary directory, deleted at the end]
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
 
@@ -47,7 +57,7 @@ pub(crate) struct Dev {
     turns: Turns,
 }
 
-/// Says what happens, to people or to programs.
+/// Prints what happens, as text or as JSON.
 struct Reporter<'t>(&'t mut Terminal);
 
 impl Reporter<'_> {
@@ -69,13 +79,13 @@ impl Reporter<'_> {
         match leader {
             Some((node, _)) if takes_turns => {
                 let event = json!({ "event": "leader", "node": node });
-                self.say(&styled(HEADING, &format!("node {node} leads")), &event)
+                self.say(&styled(HEADING, &format!("leader: node {node}")), &event)
             }
             Some((node, term)) => {
                 let event = json!({ "event": "leader", "node": node, "term": term });
-                self.say(&styled(HEADING, &format!("node {node} leads, in term {term}")), &event)
+                self.say(&styled(HEADING, &format!("leader: node {node}, term {term}")), &event)
             }
-            None => self.say("nobody leads", &json!({ "event": "leader", "node": null })),
+            None => self.say("no leader", &json!({ "event": "leader", "node": null })),
         }
     }
 }
@@ -92,13 +102,13 @@ async fn dev(arguments: Dev, terminal: &mut Terminal) -> Result<ExitCode, Failur
     let turns = arguments.turns.settle(None, None)?;
     let mut nodes = Nodes::at(arguments.port, arguments.nodes, &data, turns)?;
     let mut reporter = Reporter(terminal);
-    let lived = live(&mut nodes, &data.display().to_string(), temporary.is_some(), &mut reporter).await;
-    // Whatever has happened, nobody is left behind.
+    let outcome = live(&mut nodes, &data.display().to_string(), temporary.is_some(), &mut reporter).await;
+    // Whatever has happened, no process is left behind.
     nodes.end(temporary.is_none()).await;
-    lived.map(|()| ExitCode::SUCCESS)
+    outcome.map(|()| ExitCode::SUCCESS)
 }
 
-/// Starts all, and does what is wanted until it is enough.
+/// Starts all nodes, and obeys the keys until it is to stop.
 async fn live(nodes: &mut Nodes, data: &str, is_temporary: bool, reporter: &mut Reporter<'_>) -> Result<(), Failure> {
     let (mut interrupt, mut terminate) = (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?);
     let mut hangup = signal(SignalKind::hangup())?;
@@ -108,15 +118,15 @@ async fn live(nodes: &mut Nodes, data: &str, is_temporary: bool, reporter: &mut 
         reporter.started(node, &addresses[node - 1], pid)?;
     }
     let endpoints = addresses.join(",");
-    let fate = if is_temporary { ", deleted in the end" } else { "" };
+    let fate = if is_temporary { ", deleted at the end" } else { "" };
     let (program, to_try) = match nodes.turns() {
         None => (None, format!("try   QUORATE_ENDPOINTS={endpoints} quorate lock backup -- sleep 10")),
-        // Each client has its session at one node, and meets those of the others at the lock.
+        // A client has its session at one node; clients of different nodes compete for the lock.
         Some(turns) => {
             let at = |address: &String| format!("quorate lock -e {address} backup -- sleep 10");
             let lines: Vec<_> = addresses.iter().take(2).map(at).collect();
             let program = turns.program();
-            (Some(program.clone()), format!("they take turns by {program}\n\ntry   {}", lines.join("\n      ")))
+            (Some(program.clone()), format!("peer engine: {program}\n\ntry   {}", lines.join("\n      ")))
         }
     };
     let page = format!("http://{}/", addresses[0]);
@@ -137,7 +147,7 @@ async fn live(nodes: &mut Nodes, data: &str, is_temporary: bool, reporter: &mut 
             },
             _ = glances.tick() => {
                 for (node, how) in nodes.ended() {
-                    reporter.node(node, "died", &format!("has died ({how}); r{node} starts it again"))?;
+                    reporter.node(node, "died", &format!("exited ({how}); r{node} restarts it"))?;
                 }
                 let now = nodes.leader().await;
                 if now != leader {
@@ -161,20 +171,20 @@ async fn fulfil(
     let no_such = |node: usize| node > addresses.len();
     match wish {
         Wish::Kill(node) | Wish::Pause(node) | Wish::Continue(node) | Wish::Restart(node) if no_such(node) => {
-            reporter.0.warn(&format!("there is no node {node}: they are numbered from 1 to {}", addresses.len()));
+            reporter.0.warn(&format!("there is no node {node}: the nodes are numbered 1 to {}", addresses.len()));
             Ok(())
         }
-        Wish::Kill(node) if nodes.kill(node).await => reporter.node(node, "killed", "is killed"),
-        Wish::Kill(node) => refuse(reporter, node, "is dead already"),
-        Wish::Pause(node) if nodes.pause(node, true) => reporter.node(node, "paused", "is paused"),
-        Wish::Pause(node) => refuse(reporter, node, "does not run"),
-        Wish::Continue(node) if nodes.pause(node, false) => reporter.node(node, "continued", "goes on"),
+        Wish::Kill(node) if nodes.kill(node).await => reporter.node(node, "killed", "killed"),
+        Wish::Kill(node) => refuse(reporter, node, "is not running"),
+        Wish::Pause(node) if nodes.pause(node, true) => reporter.node(node, "paused", "paused"),
+        Wish::Pause(node) => refuse(reporter, node, "is not running, or is paused already"),
+        Wish::Continue(node) if nodes.pause(node, false) => reporter.node(node, "continued", "continued"),
         Wish::Continue(node) => refuse(reporter, node, "is not paused"),
-        Wish::Restart(node) if nodes.runs(node) => refuse(reporter, node, &format!("runs: k{node} kills it first")),
+        Wish::Restart(node) if nodes.runs(node) => refuse(reporter, node, &format!("is running: k{node} kills it")),
         Wish::Restart(node) => match nodes.start(node).await {
             Ok(pid) => reporter.started(node, &addresses[node - 1], pid),
-            // The others go on; it can be tried again.
-            Err(failure) => refuse(reporter, node, &format!("does not start: {failure}")),
+            // The other nodes continue, and the user can try again.
+            Err(failure) => refuse(reporter, node, &format!("did not start: {failure}")),
         },
         Wish::Explain | Wish::Quit => {
             reporter.0.warn(KEYS);

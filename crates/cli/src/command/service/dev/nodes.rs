@@ -1,4 +1,4 @@
-//! The nodes of `quorate dev`: processes that come and go.
+//! The nodes of `quorate dev`, each a process.
 
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
@@ -13,10 +13,10 @@ use tokio::task::JoinSet;
 use super::super::process::Process;
 use super::super::turns::to_arguments;
 
-/// How long a node may take to say how it is.
+/// How long a node may take to answer a request for its status.
 const PATIENCE: Duration = Duration::from_millis(500);
 
-/// How a node is.
+/// The state of a node.
 enum Life {
     Runs(Process),
     Paused(Process),
@@ -36,7 +36,7 @@ struct Node {
 pub(super) struct Nodes {
     nodes: Vec<Node>,
     data: PathBuf,
-    /// How they take turns, if they do.
+    /// The settings of the peer engine, if it is used.
     turns: Option<TurnSettings>,
 }
 
@@ -52,7 +52,7 @@ fn reserve(file: &Path, ports: Vec<u16>, data: &Path) -> Result<Vec<(String, Tcp
         let bound =
             TcpListener::bind(("127.0.0.1", port)).and_then(|bound| Ok((bound.local_addr()?.to_string(), bound)));
         listeners.push(bound.map_err(|error| {
-            let advice = "choose other ones with --port, or any that are free with --port 0";
+            let advice = "choose other ports with --port, or free ones with --port 0";
             Failure::Failed(format!("cannot listen on port {port}: {error}; {advice}"))
         })?);
     }
@@ -70,19 +70,19 @@ fn ports_of_before(text: &str, many: usize, data: &Path) -> Result<Vec<u16>, Fai
         return Ok(ports);
     }
     let (data, before) = (data.display(), ports.len());
-    Err(Failure::Usage(format!("{data} is of a cluster of {before}: say --nodes {before}, or name another directory")))
+    Err(Failure::Usage(format!("{data} has the data of {before} nodes: use --nodes {before}, or another directory")))
 }
 
-/// Who leads, and in which term.
+/// The leader and its term.
 pub(super) type Leader = Option<(u64, u64)>;
 
 impl Nodes {
     /// Chooses addresses: those that the data were made with, or else from this port on, or any that are free if it is
-    /// 0. Nodes that take turns have others for each other, wherever there is room.
+    /// 0. Nodes of the peer engine have further ports for each other, wherever there are free ones.
     pub(super) fn at(port: u16, many: u16, data: &Path, turns: Option<TurnSettings>) -> Result<Nodes, Failure> {
         let ports = (0..many).map(|number| if port == 0 { Some(0) } else { port.checked_add(number) });
         let ports = ports.collect::<Option<Vec<_>>>().ok_or_else(|| {
-            Failure::Usage(format!("--port {port} leaves no room for {many} ports: the last one is {}", u16::MAX))
+            Failure::Usage(format!("--port {port} leaves no room for {many} ports: the largest port is {}", u16::MAX))
         })?;
         let clients = reserve(&data.join("addresses"), ports, data)?;
         let members = match turns {
@@ -99,7 +99,7 @@ impl Nodes {
         Ok(Nodes { nodes: nodes.collect(), data: data.into(), turns })
     }
 
-    /// How they take turns, if they do.
+    /// The settings of the peer engine, if it is used.
     pub(super) fn turns(&self) -> Option<&TurnSettings> {
         self.turns.as_ref()
     }
@@ -135,7 +135,7 @@ impl Nodes {
         !matches!(self.nodes[number - 1].life, Life::Dead)
     }
 
-    /// Kills a node; says whether there was anything to kill.
+    /// Kills a node; returns whether it was running.
     pub(super) async fn kill(&mut self, number: usize) -> bool {
         match std::mem::replace(&mut self.nodes[number - 1].life, Life::Dead) {
             Life::Runs(mut process) | Life::Paused(mut process) => {
@@ -146,7 +146,7 @@ impl Nodes {
         }
     }
 
-    /// Lets a node stand still, or go on; says whether it did the other before.
+    /// Pauses or continues a node; returns whether that changed its state.
     pub(super) fn pause(&mut self, number: usize, pauses: bool) -> bool {
         let node = &mut self.nodes[number - 1];
         let (life, has_changed) = match std::mem::replace(&mut node.life, Life::Dead) {
@@ -164,7 +164,7 @@ impl Nodes {
         has_changed
     }
 
-    /// Those that have ended by themselves since this was asked last: which, and how.
+    /// The nodes that exited by themselves since the last call, with their exit status.
     pub(super) fn ended(&mut self) -> Vec<(usize, String)> {
         let mut ended = Vec::new();
         for (at, node) in self.nodes.iter_mut().enumerate() {
@@ -178,7 +178,7 @@ impl Nodes {
         ended
     }
 
-    /// Who leads, as those say who can be asked: the one of the latest term that believes so itself.
+    /// The leader: of the nodes that answer and consider themselves leader, the one with the latest term.
     pub(super) async fn leader(&self) -> Leader {
         let mut answers = JoinSet::new();
         for node in self.nodes.iter().filter(|node| matches!(node.life, Life::Runs(_))) {
@@ -191,7 +191,7 @@ impl Nodes {
         leaders.map(|status| (status.node, status.term)).max_by_key(|(_, term)| *term)
     }
 
-    /// Ends all. Those whose data are kept may end in an orderly way.
+    /// Stops all nodes: by SIGTERM if their data are kept, by SIGKILL otherwise.
     pub(super) async fn end(&mut self, is_orderly: bool) {
         for node in &self.nodes {
             if let Life::Runs(process) | Life::Paused(process) = &node.life
