@@ -3,136 +3,35 @@
 use std::path::PathBuf;
 
 use clap::builder::PossibleValuesParser;
-use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap::{Args, Parser};
 use quorate_core::catalog::ENTRIES;
 use quorate_core::mutex::voting_set::SetsKind;
 use quorate_lab::command::output::Form;
 use quorate_lab::command::parse::ComparedSizes;
 use quorate_lab::command::program::{EXIT_CODES, WIDTH};
-use quorate_lab::command::{check, parse, replay, scenarios, sim, view};
+use quorate_lab::command::{check, parse, sim, view};
 use quorate_lab::exercise::Exercise;
 
-use crate::command::lab::Lab;
-use crate::command::service::backup::{Backup, Restore};
-use crate::command::service::bench::Bench;
-use crate::command::service::demo::Demo;
-use crate::command::service::dev::Dev;
-use crate::command::service::follow::{Observe, Watch};
-use crate::command::service::keys::Keys;
-use crate::command::service::lock::{Elect, Lock};
-use crate::command::service::look::{Elections, Locks, Release, Status};
-use crate::command::service::member::Member;
-use crate::command::service::serve::Serve;
+use crate::commands::Command;
 
-/// The commands that print nothing for programs, and so have no `--json`.
-const WITHOUT_JSON: &[&str] = &["completions", "diagram", "man"];
-
-/// The definition of all arguments.
-pub(crate) fn command() -> clap::Command {
-    Form::add_to(Arguments::command(), WITHOUT_JSON)
-}
-
-/// Distributed mutual exclusion and leader election, from the textbook to production.
+/// A lock service, and a laboratory of mutual exclusion and leader election algorithms
 ///
-/// The classic algorithms, each as one state machine: simulated under faults, measured, and compared with what the
-/// literature says of it. Times are in δ, the unit of message delays; processes are numbered 1 to n.
+/// The service grants locks and elects leaders for your processes. Every grant carries a fence, a growing number by which
+/// a resource refuses writes of a former holder. It runs as one node or as a cluster of nodes.
+///
+/// The laboratory runs the classic algorithms under faults, checks every possible run of them, and compares their costs
+/// with the literature.
 #[derive(Parser, Debug)]
-#[command(name = "quorate", version, max_term_width = WIDTH, after_help = EXIT_CODES)]
+#[command(name = "quorate", version, max_term_width = WIDTH, after_help = format!("\
+`quorate help COMMAND` describes a command, with examples.
+
+{EXIT_CODES}
+`quorate lock` and `quorate elect` exit with the exit code of the command that they run, or with one of their own."))]
+#[command(override_usage = "quorate COMMAND [OPTIONS]")]
 pub(crate) struct Arguments {
     #[command(subcommand)]
     pub(crate) command: Command,
 }
-
-#[derive(Subcommand, Debug)]
-pub(crate) enum Command {
-    /// Simulate one run of an algorithm: conversation, costs and verdicts
-    Sim(Box<Sim>),
-    /// Explore all runs of an algorithm: proofs for a small group, or shortest counterexamples
-    Check(Box<Check>),
-    /// Check what the literature claims about the algorithms
-    Claims(Claims),
-    /// Run a scenario step by step
-    #[command(after_long_help = REPLAY_EXAMPLES)]
-    Replay(replay::Arguments),
-    /// List or print the built-in scenarios
-    #[command(after_long_help = SCENARIOS_EXAMPLES)]
-    Scenarios(scenarios::Arguments),
-    /// Compare the published and the measured costs of all algorithms
-    Compare(Compare),
-    /// Check the traces of real nodes for the properties of mutual exclusion
-    Judge(Judge),
-    /// Draw a trace, as a picture or as a page to step through
-    Diagram(Diagram),
-    /// Describe the algorithms: assumptions, promises, costs, options, papers
-    Algorithms(Algorithms),
-    /// Print voting sets, and check the published conditions
-    VotingSets(VotingSetsArguments),
-    /// Compute how likely majority voting violates mutual exclusion after crashes
-    Violation(Violation),
-    /// Exercises: find the bug in an algorithm
-    Exercise(ExerciseArguments),
-    /// Open the laboratory in a browser
-    Lab(Lab),
-    /// Serve locks and elections: one durable node by default
-    Serve(Box<Serve>),
-    /// Make certificates for nodes, and tokens for those who use them
-    Keys(Keys),
-    /// Hold a lock while a command runs
-    Lock(Box<Lock>),
-    /// Lead while a command runs
-    Elect(Box<Elect>),
-    /// Show locks: who holds them, since when, who waits
-    Locks(Locks),
-    /// Show elections: who leads, what it says, how many wait
-    Elections(Elections),
-    /// Take a lock or leadership away from whoever has it
-    Release(Release),
-    /// Show how a node is, and who leads
-    Status(Status),
-    /// Follow an election: who leads, what it says, and when nobody does
-    Observe(Observe),
-    /// Follow what happens to sessions, locks and elections
-    Watch(Watch),
-    /// Show or change who belongs to the cluster
-    Member(Member),
-    /// Write all that the service knows into a file
-    Backup(Backup),
-    /// Begin a cluster from a backup
-    Restore(Restore),
-    /// A local cluster of real processes: kill, pause and restart nodes by a key
-    Dev(Dev),
-    /// Show with real processes what something is for
-    Demo(Demo),
-    /// Measure the service: cycles of acquire and release
-    Bench(Bench),
-    /// Print a completion script for a shell
-    Completions {
-        /// The shell
-        shell: clap_complete::Shell,
-    },
-    /// Print the man page, or write the pages of all commands into a directory
-    Man {
-        /// Write one page per command into this directory
-        directory: Option<PathBuf>,
-    },
-}
-
-/// Ends the long help of `replay`.
-const REPLAY_EXAMPLES: &str = "\
-Examples:
-  Replay a built-in scenario, and step through it in a browser:
-    quorate replay maekawa-deadlock --diagram deadlock.html
-  Replay a counterexample that `check --scenario found.txt` wrote:
-    quorate replay found.txt";
-
-/// Ends the long help of `scenarios`.
-const SCENARIOS_EXAMPLES: &str = "\
-Examples:
-  List all built-in scenarios:
-    quorate scenarios
-  Copy one, change it, and run it:
-    quorate scenarios central-queue > mine.txt
-    quorate replay mine.txt";
 
 fn algorithm_names() -> PossibleValuesParser {
     PossibleValuesParser::new(ENTRIES.iter().map(|entry| entry.name))

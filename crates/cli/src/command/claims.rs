@@ -135,7 +135,8 @@ mod tests {
     use clap::Parser;
     use quorate_lab::claims::command_line;
 
-    use crate::arguments::{Arguments, Command};
+    use crate::arguments::Arguments;
+    use crate::commands::{Command, Laboratory};
 
     #[test]
     fn the_command_of_a_run_has_all_its_options_to_the_last_digit() {
@@ -148,7 +149,8 @@ mod tests {
             "quorate sim lamport -n 3 --ask 1@0,2@0 --entries-each 1",
             "quorate sim lamport -n 3 --entries-each 1 --entries 2",
         ] {
-            let Command::Sim(sim) = Arguments::parse_from(line.split_whitespace()).command else { panic!("{line}") };
+            let read = Arguments::parse_from(line.split_whitespace()).command;
+            let Command::Laboratory(Laboratory::Sim(sim)) = read else { panic!("{line}") };
             assert_eq!(command_line::sim(&sim.algorithm, &sim.run.experiment()), line);
         }
     }
@@ -162,10 +164,12 @@ mod tests {
         for line in lines {
             let read = Arguments::try_parse_from(line.split_whitespace()).unwrap_or_else(|why| panic!("{line}: {why}"));
             match read.command {
-                Command::Check(check) => {
+                Command::Laboratory(Laboratory::Check(check)) => {
                     assert_eq!(command_line::check(&check.algorithm, &check.run.exploration()), line);
                 }
-                Command::Sim(sim) => assert_eq!(command_line::sim(&sim.algorithm, &sim.run.experiment()), line),
+                Command::Laboratory(Laboratory::Sim(sim)) => {
+                    assert_eq!(command_line::sim(&sim.algorithm, &sim.run.experiment()), line)
+                }
                 _ => {}
             }
         }
