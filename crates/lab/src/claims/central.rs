@@ -135,7 +135,9 @@ pub(super) const CLAIMS: &[Claim] = &[
             if !chosen {
                 return Verdict::Refuted;
             }
-            Verdict::Conditional("it is about the successor of the first coordinator, which is always process 1".into())
+            Verdict::Conditional(
+                "the claim is about the successor of the first coordinator; the first one is always process 1".into(),
+            )
         },
     },
     Claim {

@@ -86,11 +86,9 @@ pub(super) fn agrees(
     let all = values.iter().all(agree);
     let said: Vec<_> = SIZES.iter().map(|&n| number(published(f64::from(n)))).collect();
     court.say(format!("{algorithm}: {}: {}", meter.words(), shown.join(", ")));
-    court.say(format!(
-        "claimed: {formula}, which gives {}: {}",
-        said.join(", "),
-        if all { "equal to the measurement" } else { "not equal to the measurement" }
-    ));
+    let is_constant = said.iter().all(|value| value == formula);
+    let values = if is_constant { String::new() } else { format!(", that is {}", said.join(", ")) };
+    court.say(format!("claimed: {formula}{values}; the measurement {}", if all { "agrees" } else { "differs" }));
     all
 }
 

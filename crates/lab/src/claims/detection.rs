@@ -127,8 +127,8 @@ fn known_delay(court: &mut Court) -> Verdict {
             }
         }
         court.say(format!(
-            "clock drift of up to {drift_ppm} ppm and a timeout that tolerates {missed} missed heartbeats: no false \
-             suspicion and no missed crash in {right} of 20 simulated runs"
+            "clock drift of up to {drift_ppm} ppm, option missed={missed}: no false suspicion and no missed crash in \
+             {right} of 20 simulated runs"
         ));
         right == 20
     };

@@ -130,7 +130,10 @@ pub(super) const CLAIMS: &[Claim] = &[
             for n in [3, 5, 9, 25] {
                 let told = Experiment { detector: Some(true), ..dead_above(n, n - 1) };
                 let least = court.run(BULLY, &told).report.outcome.costs.messages;
-                court.say(format!("n = {n}: p{} is notified that p{n} crashed: {least} messages", n - 1));
+                court.say(format!(
+                    "n = {n}: p{} is notified that p{n} crashed; messages of the election: {least}",
+                    n - 1
+                ));
                 all &= least == u64::from(n - 2);
             }
             Verdict::of(all)
@@ -387,7 +390,7 @@ fn worst(court: &mut Court) -> Verdict {
         }
         let shown: Vec<_> = ratios.iter().map(|&ratio| number((ratio * 100.0).round() / 100.0)).collect();
         let kind = if seeds == 1 { "all delays equal" } else { "delays between 0.1 δ and 1 δ" };
-        court.say(format!("n = 4, 6, 8, 12, {kind}: at most {} messages, in units of N²", shown.join(", ")));
+        court.say(format!("n = 4, 6, 8, 12, {kind}: at most {} times N² messages", shown.join(", ")));
         // If it is of that order, twice the processes do not make the ratio grow for ever.
         ratios[3] / ratios[2] < 1.2
     };

@@ -110,9 +110,9 @@ pub(super) const CLAIMS: &[Claim] = &[
             ordered.extend(&mut Vec::new());
             free.extend(&mut Vec::new());
             court.say(format!(
-                "all {} histories of 3 processes and up to {LONGEST} steps with grants in request order: at most {} \
-                 entries by one process while another waits; all {} histories with grants in any order: up to {}",
-                ordered.count, ordered.most_by_one, free.count, free.most_by_one
+                "most entries by one process while another waits: {} in all {} histories of 3 processes and up to \
+                 {LONGEST} steps with grants in request order; {} in all {} histories with grants in any order",
+                ordered.most_by_one, ordered.count, free.most_by_one, free.count
             ));
             Verdict::of(ordered.most_by_one <= 1 && free.most_by_one > 1)
         },

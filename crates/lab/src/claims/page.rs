@@ -165,25 +165,24 @@ pub(super) fn drawing(ruling: &Ruling, exhibit: &Exhibit) -> String {
 /// A paragraph, or an item of a list after its bullet, in lines of at most 120 characters.
 fn wrapped(bullet: &str, text: &str) -> String {
     const WIDTH: usize = 120;
-    // At the beginning of a line these would begin an item of a list, or a heading.
-    let begins_a_block = |word: &str| {
-        word.chars().all(|letter| "+-*=#>".contains(letter))
-            || word.ends_with(['.', ')']) && word.starts_with(|letter: char| letter.is_ascii_digit())
-    };
     let mut lines = vec![bullet.to_string()];
+    // A sign stays with what is beside it: at the beginning of a line it could begin a list or a heading.
+    let text = [" = ", " + ", " − ", " × "]
+        .iter()
+        .fold(text.to_string(), |text, sign| text.replace(sign, &sign.replace(' ', "\u{a0}")));
     for word in text.split(' ') {
         let line = lines.last_mut().expect("there is a first line");
-        let fresh = line.len() == bullet.len();
-        if !fresh && line.chars().count() + 1 + word.chars().count() > WIDTH && !begins_a_block(word) {
+        let is_fresh = line.len() == bullet.len();
+        if !is_fresh && line.chars().count() + 1 + word.chars().count() > WIDTH {
             lines.push(format!("{:indent$}{word}", "", indent = bullet.len()));
         } else {
-            if !fresh {
+            if !is_fresh {
                 line.push(' ');
             }
             line.push_str(word);
         }
     }
-    lines.join("\n") + "\n"
+    (lines.join("\n") + "\n").replace('\u{a0}', " ")
 }
 
 fn anchor(ruling: &Ruling) -> String {

@@ -234,7 +234,7 @@ pub(super) fn recovers(court: &mut Court, algorithm: &'static str, n: u32, crash
 
 /// The other side of a claim that crashes block it: told of them, it goes on.
 pub(super) fn goes_on(court: &mut Court, algorithm: &'static str) -> bool {
-    court.say("the other side: if every process is notified of crashes, the algorithm recovers:");
+    court.say("if every process is notified of crashes, the algorithm recovers:");
     recovers(court, algorithm, 3, 1) == Verdict::Holds
 }
 

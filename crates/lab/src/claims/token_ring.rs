@@ -66,7 +66,7 @@ pub(super) const CLAIMS: &[Claim] = &[
         judge: |court| {
             let (mean, waits) = (mean_is_half(court), worst_wait(court));
             let always = waits.iter().all(|&(n, least, most)| least == most && most == f64::from(n) / 2.0);
-            Verdict::only_if("it means the average over requests at random times", mean, always)
+            Verdict::only_if("the claim means the average over requests at random times", mean, always)
         },
     },
     Claim {
@@ -107,7 +107,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 all.iter().all(|&(n, _, mean, _)| (mean - (f64::from(n) + 1.0) / 2.0).abs() < 1e-9)
             };
             Verdict::only_if(
-                "it means the average, and the process that exited is as likely to enter next as any other",
+                "the claim means the average, and the process that exited is as likely to enter next as any other",
                 fits(&all),
                 fits(&others),
             )
@@ -193,8 +193,8 @@ pub(super) const CLAIMS: &[Claim] = &[
                 }
             }
             court.say(format!(
-                "{} runs of 2 to 8 processes; a process that enters again has received the token anew, in all of \
-                 them: {}",
+                "{} runs of 2 to 8 processes; the token returns to a process before each further entry of that \
+                 process: {}",
                 court.runs(),
                 yes_or_no(all)
             ));
@@ -235,7 +235,11 @@ fn mean_is_half(court: &mut Court) -> bool {
         let mean = run.report.outcome.costs.client_delay.map_or(f64::NAN, |delay| delay.mean);
         let half = f64::from(n) / 2.0;
         close &= (mean - half).abs() < 0.05 * half;
-        court.say(format!("n = {n}: mean client delay of 2000 entries {} δ; n/2 is {}", number(mean), number(half)));
+        court.say(format!(
+            "n = {n}: the mean client delay of 2000 entries is {} δ; n/2 is {}",
+            number(mean),
+            number(half)
+        ));
     }
     close
 }
@@ -297,9 +301,9 @@ pub(super) fn handovers(court: &mut Court, same: bool) -> Vec<(u32, f64, f64, f6
         court.say(format!(
             "n = {n}, {}: {} to {} δ, {} on average",
             if same {
-                "any process exits and any enters next, even the same"
+                "the next process can be any process, the same included"
             } else {
-                "any process exits and any other enters next"
+                "the next process is any other process"
             },
             number(least),
             number(most),

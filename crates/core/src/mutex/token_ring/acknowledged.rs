@@ -190,9 +190,9 @@ mod tests {
             .recovering(&TokenRing::ENTRY, Some(crate::setting::Recovering::default()))
             .unwrap_err()
             .to_string();
-        assert!(why.ends_with("may take the acknowledgement and not the token; leave one of them out"), "{why}");
+        assert!(why.starts_with("option acknowledged = yes cannot be combined with recovery: "), "{why}");
         let why = group(&[("acknowledged", "yes"), ("rest", "yes")]).unwrap_err().to_string();
-        assert!(why.starts_with("option acknowledged = yes: only tokens are acknowledged"), "{why}");
+        assert!(why.starts_with("option acknowledged = yes cannot be combined with rest = yes: "), "{why}");
         assert!(
             group(&[("rest", "yes")])
                 .unwrap()
