@@ -6,7 +6,6 @@ use clap::builder::PossibleValuesParser;
 use clap::{Args, Parser};
 use quorate_core::catalog::ENTRIES;
 use quorate_core::mutex::voting_set::SetsKind;
-use quorate_lab::command::output::Form;
 use quorate_lab::command::parse::ComparedSizes;
 use quorate_lab::command::program::{EXIT_CODES, WIDTH};
 use quorate_lab::command::{check, parse, sim, view};

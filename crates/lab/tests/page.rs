@@ -378,7 +378,7 @@ fn a_run_without_end_is_cut_off_and_says_so() {
     let limits = Limits { events: 2_000, ..Limits::CLASS };
     let run = run(laboratory(limits), "algorithm=token-ring&n=5&entries=1000000");
     let ending = run["ending"].as_str().unwrap();
-    assert!(ending.ends_with("and cut off, as this laboratory goes up to 2000 events"), "{ending}");
+    assert!(ending.ends_with("and stopped at this laboratory's limit of 2000 events"), "{ending}");
     assert_eq!(run["report"]["ending"], "cut-off");
 }
 

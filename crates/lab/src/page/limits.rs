@@ -126,7 +126,7 @@ impl Places {
         let most = self.limits.at_once;
         let counted = self.tally.enter(visitor, most, usize::MAX).ok_or_else(|| {
             Refusal::TooMany(format!(
-                "{most} of your runs are still going on, which is as many as one visitor may have: wait for one to end"
+                "{most} of your runs are still in progress, the limit for one visitor: wait until one ends"
             ))
         })?;
         Ok(Place { places: Arc::clone(self), counted })
@@ -161,7 +161,7 @@ mod tests {
         let first = places.enter(one).ok().unwrap();
         let _second = places.enter(one).ok().unwrap();
         let refused = places.enter(one).err().unwrap().to_string();
-        assert!(refused.starts_with("2 of your runs are still going on"), "{refused}");
+        assert!(refused.starts_with("2 of your runs are still in progress"), "{refused}");
         assert!(places.enter(other).is_ok(), "others do not feel it");
         drop(first);
         assert!(places.enter(one).is_ok());

@@ -86,10 +86,10 @@ enum Refusal {
     #[error("{0}")]
     TooMany(String),
     /// Another page asks.
-    #[error("only the laboratory's own page may ask: open it in the browser")]
+    #[error("only the laboratory's own page may send requests: open it in the browser")]
     Elsewhere,
     /// Our own mistake.
-    #[error("this went wrong in the laboratory itself; its other runs are not affected")]
+    #[error("this run failed because of an error in the laboratory itself; other runs are not affected")]
     Broken,
 }
 

@@ -85,7 +85,7 @@ fn verdicts(report: &Report) -> Vec<Value> {
     let verdicts = report.outcome.verdicts.iter().map(|(property, verdict)| {
         let (word, at, why) = match verdict {
             Verdict::Held => ("held", None, None),
-            Verdict::Undecided => ("undecided", None, Some("the run was cut off".to_string())),
+            Verdict::Undecided => ("undecided", None, Some("the run was stopped at its limit".to_string())),
             Verdict::Violated(violation) => ("violated", Some(violation.at), Some(violation.why.clone())),
         };
         json!({
@@ -103,13 +103,13 @@ fn verdicts(report: &Report) -> Vec<Value> {
 fn ending(report: &Report, limits: &Limits) -> String {
     let outcome = &report.outcome;
     let how = match outcome.ending {
-        Ending::Quiet => "until nothing could happen any more".to_string(),
-        Ending::Finished => "until all had left".to_string(),
-        Ending::Stalled => "until it was clear that nobody would be served".to_string(),
+        Ending::Quiet => "until no event was left".to_string(),
+        Ending::Finished => "until all processes had exited".to_string(),
+        Ending::Stalled => "until no waiting process could be served any more".to_string(),
         Ending::CutOff if outcome.events >= limits.events => {
-            format!("and cut off, as this laboratory goes up to {} events", limits.events)
+            format!("and stopped at this laboratory's limit of {} events", limits.events)
         }
-        Ending::CutOff => "and cut off".to_string(),
+        Ending::CutOff => "and stopped at its limit".to_string(),
     };
     format!("{} events, {} δ, {how}", outcome.events, delta_text(outcome.end))
 }

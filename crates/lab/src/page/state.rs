@@ -19,7 +19,7 @@ pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
     let experiment = words.run(named.entry(), limits)?.experiment();
     let number: usize = words.number("record")?;
     let process = Id::try_from(words.number::<u32>("process")?)
-        .map_err(|_| Refusal::Question("there is no process 0: they are numbered 1 to n".into()))?;
+        .map_err(|_| Refusal::Question("there is no process 0: processes are numbered 1 to n".into()))?;
     let seen = Cell::new(0);
     let mut found = None;
     let mut eyes = Eyes { number, process, before: None, last: None, is_sure: false };
@@ -41,7 +41,7 @@ pub(super) fn answer(words: &Words, limits: &Limits) -> Result<Value, Refusal> {
     }
     let record = found
         .filter(|record| record.process == process)
-        .ok_or_else(|| Refusal::Question(format!("record {number} of this run is not one of {process}")))?;
+        .ok_or_else(|| Refusal::Question(format!("record {number} of this run does not belong to {process}")))?;
     let (before, after) = eyes.last.unwrap_or_default();
     let (before, after) = match record.what {
         What::Crashed | What::Stopped => (after, String::new()),
