@@ -15,8 +15,8 @@ use crate::commands::Command;
 
 /// A lock service, and a laboratory of mutual exclusion and leader election algorithms
 ///
-/// The service grants locks and elects leaders for your processes. Every grant carries a fence, a growing number by which
-/// a resource refuses writes of a former holder. It runs as one node or as a cluster of nodes.
+/// The service grants locks and elects leaders for your processes. Every grant carries a fence: a growing number with
+/// which a resource recognises late writes of a former holder. The service runs as one node or as a cluster of nodes.
 ///
 /// The laboratory runs the classic algorithms under faults, checks every possible run of them, and compares their costs
 /// with the literature.

@@ -129,17 +129,17 @@ Examples:
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:
-  quorate completions bash > ~/.local/share/bash-completion/completions/quorate
-      Install completion for bash
-  quorate completions fish > ~/.config/fish/completions/quorate.fish
-      Install completion for fish";
+  Install completion for bash:
+    quorate completions bash > ~/.local/share/bash-completion/completions/quorate
+  Install completion for fish:
+    quorate completions fish > ~/.config/fish/completions/quorate.fish";
 
 const MAN_EXAMPLES: &str = "\
 Examples:
-  quorate man | man -l -
-      Read the page of quorate
-  quorate man ~/.local/share/man/man1
-      Install the pages of all commands; then, for example, `man quorate-lock`";
+  Read the page of quorate:
+    quorate man | man -l -
+  Install the pages of all commands, as `man quorate-lock` finds them:
+    quorate man ~/.local/share/man/man1";
 
 /// Commands to begin with, and what they do: one of the service, one of the laboratory.
 pub(crate) const FIRST_COMMANDS: [(&str, &str); 2] = [

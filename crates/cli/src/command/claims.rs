@@ -168,7 +168,7 @@ mod tests {
                     assert_eq!(command_line::check(&check.algorithm, &check.run.exploration()), line);
                 }
                 Command::Laboratory(Laboratory::Sim(sim)) => {
-                    assert_eq!(command_line::sim(&sim.algorithm, &sim.run.experiment()), line)
+                    assert_eq!(command_line::sim(&sim.algorithm, &sim.run.experiment()), line);
                 }
                 _ => {}
             }

@@ -46,7 +46,7 @@ fn write_pages(command: &clap::Command, directory: &Path) -> io::Result<()> {
 }
 
 fn write_page(command: &clap::Command, page: &mut Vec<u8>) -> io::Result<()> {
-    let man = Man::new(command.clone());
+    let man = Man::new(command.clone()).source(concat!("quorate ", env!("CARGO_PKG_VERSION")));
     man.render_title(page)?;
     man.render_name_section(page)?;
     man.render_synopsis_section(page)?;
@@ -122,7 +122,7 @@ mod tests {
         let mut page = Vec::new();
         write_page(command, &mut page).unwrap();
         // Hyphens are written so that they can be searched for and copied.
-        String::from_utf8(page).unwrap().replace("\\-", "-").replace("\\fB", "").replace("\\fR", "")
+        String::from_utf8(page).unwrap().replace("\\-", "-").replace("\\fB", "").replace("\\fI", "").replace("\\fR", "")
     }
 
     #[test]

@@ -18,23 +18,23 @@ use super::{Endpoints, failed, run_async};
 
 const BACKUP_NOTES: &str = "\
 Examples:
-  quorate backup monday.quorate
-      Write a backup of the running cluster
-  quorate backup rescue.quorate --data /var/lib/quorate
-      Write a backup of a stopped node, when a majority of the members is lost";
+  Write a backup of the running cluster:
+    quorate backup monday.quorate
+  Write a backup of a stopped node, when a majority of the members is lost:
+    quorate backup rescue.quorate --data /var/lib/quorate";
 
 const RESTORE_NOTES: &str = "\
 Examples:
-  quorate restore monday.quorate --data ./restored
-      Fill the data directory of the first node of a new cluster; then start it with `quorate serve`
-  quorate restore monday.quorate --data ./again --generation 3
-      Restore the same backup once more, with a larger generation than the last restore printed";
+  Fill the data directory of the first node of a new cluster; then start it with `quorate serve`:
+    quorate restore monday.quorate --data ./restored
+  Restore the same backup once more, with a larger generation than the last restore printed:
+    quorate restore monday.quorate --data ./again --generation 3";
 
 /// Write a backup of the service to a file
 ///
 /// The backup comes from a running node and contains everything that was committed before the command started. With
-/// --data, it comes from the data directory of a stopped node: use this when a majority of the members is lost for good.
-/// The file has a checksum.
+/// --data, it comes from the data directory of a stopped node: use this when a majority of the members is lost for
+/// good. The file has a checksum.
 #[derive(Args, Debug)]
 #[command(after_long_help = BACKUP_NOTES)]
 pub(crate) struct Backup {

@@ -32,10 +32,10 @@ enum Workload {
 
 const NOTES: &str = "\
 Examples:
-  quorate bench
-      Run both workloads with 64 clients for 5 seconds each
-  quorate bench --workload contended --clients 200 --duration 30s --json
-      Measure the hand-over of one lock among 200 clients
+  Run both workloads with 64 clients for 5 seconds each:
+    quorate bench
+  Measure the hand-over of one lock among 200 clients:
+    quorate bench --workload contended --clients 200 --duration 30s --json
 
 Exit codes:
   0   measured
@@ -155,7 +155,10 @@ pub(crate) fn run(arguments: &Bench, terminal: &mut Terminal) -> Result<ExitCode
             ))?;
         }
         if violations > 0 {
-            terminal.warn(&format!("mutual exclusion was violated {violations} times: a client was granted a lock that another held, or an old fence"));
+            terminal.warn(&format!(
+                "mutual exclusion was violated {violations} times: a client was granted a lock that another client \
+                 held, or a fence that was not larger than the last one"
+            ));
             code = ExitCode::from(10);
         }
     }

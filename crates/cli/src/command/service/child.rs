@@ -47,7 +47,7 @@ pub(super) fn exit_code_of_start(error: &std::io::Error) -> u8 {
     if error.kind() == std::io::ErrorKind::NotFound { 127 } else { 126 }
 }
 
-/// Runs a command until it ends, and passes on the signals that this process receives; stops it if `lost` returns first.
+/// Runs a command until it ends, and passes on the signals of this process; stops it if `lost` returns first.
 pub(super) async fn supervise(
     mut command: Command,
     on_loss: OnLoss,

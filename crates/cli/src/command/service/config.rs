@@ -110,7 +110,8 @@ impl Config {
         }
         config.turns.as_ref().map_or(Ok(None), WrittenTurns::election)?;
         if config.join && !config.members.is_empty() {
-            return Err("join and [members] exclude each other: join waits to be added to an existing cluster, [members] starts a new one".into());
+            let why = "join waits to be added to an existing cluster, [members] starts a new one: remove one of them";
+            return Err(why.into());
         }
         if config.limits.connections == Some(0) {
             return Err("limits.connections = 0: it must be at least 1".into());
@@ -122,7 +123,8 @@ impl Config {
     pub(super) fn members(&self) -> Result<BTreeMap<u64, String>, String> {
         let read = |(node, address): (&String, &String)| {
             member(node, address).ok_or_else(|| {
-                format!("members.{node} = {address:?}: write the id and the address of a member, as in 2 = \"10.0.0.2:7420\"")
+                let example = "2 = \"10.0.0.2:7420\"";
+                format!("members.{node} = {address:?}: write the id and the address of a member, as in {example}")
             })
         };
         self.members.iter().map(read).collect()
@@ -143,8 +145,8 @@ impl Config {
         // Candidates split the votes too often if all wait equally long.
         if heartbeat_ms < 10 || shortest_ms < 2 * heartbeat_ms || longest_ms < shortest_ms + heartbeat_ms {
             return Err(format!(
-                "timing: heartbeat = \"{heartbeat}\", election = [\"{shortest}\", \"{longest}\"]: the heartbeat must be at \
-                 least 10ms, the first time of election at least two heartbeats ({}), and the second at least one \
+                "timing: heartbeat = \"{heartbeat}\", election = [\"{shortest}\", \"{longest}\"]: the heartbeat must \
+                 be at least 10ms, the first election time at least two heartbeats ({}), and the second at least one \
                  heartbeat more",
                 Span::from_millis(2 * heartbeat_ms)
             ));

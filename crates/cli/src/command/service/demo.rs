@@ -2,8 +2,8 @@
 //!
 //! A worker gets a lock, and checks that it holds the lock. Then it is paused for longer than its lease, as by a long
 //! garbage collection or by the migration of a virtual machine. Another worker gets the lock and writes. The first
-//! worker continues and writes, too late and without knowing it. No lock service can prevent that late write; a resource
-//! that checks fences refuses it.
+//! worker continues and writes, too late and without knowing it. No lock service can prevent that late write; a
+//! resource that checks fences refuses it.
 
 use std::process::ExitCode;
 use std::time::Duration;
@@ -25,8 +25,8 @@ const LEASE: Duration = Duration::from_secs(1);
 
 const NOTES: &str = "\
 Examples:
-  quorate demo fence
-      Pause the holder of a lock past its lease, and show what becomes of its late write";
+  Pause the holder of a lock past its lease, and show what becomes of its late write:
+    quorate demo fence";
 
 /// Run a demonstration with real processes
 #[derive(Args, Debug)]
@@ -174,6 +174,7 @@ async fn fence(terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     if as_told {
         Ok(ExitCode::SUCCESS)
     } else {
-        Err(Failure::Failed("the demonstration did not show what it should: the late write must be accepted without fences, and refused with them".into()))
+        let expected = "the late write must be accepted without fences, and refused with them";
+        Err(Failure::Failed(format!("the demonstration failed: {expected}")))
     }
 }

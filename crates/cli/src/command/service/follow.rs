@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use clap::Args;
-use quorate_client::{Event, Feed, News};
+use quorate_client::{Error, Event, Feed, News};
 use quorate_lab::command::failure::Failure;
 use quorate_lab::command::output::{DIM, HEADING, Terminal, styled};
 use serde_json::{Value, json};
@@ -12,17 +12,17 @@ use super::{Endpoints, failed, harmless, in_words, run_async};
 
 const OBSERVE_NOTES: &str = "\
 Examples:
-  quorate observe db
-      Print the leader of the election `db` whenever it changes
-  quorate observe db --json
-      The same as one JSON object a line";
+  Print the leader of the election `db` whenever it changes:
+    quorate observe db
+  The same as one JSON object a line:
+    quorate observe db --json";
 
 const WATCH_NOTES: &str = "\
 Examples:
-  quorate watch
-      Print all events
-  quorate watch job/ --json
-      Print events of locks and elections whose names begin with `job/`, as one JSON object a line";
+  Print all events:
+    quorate watch
+  Print events of locks and elections whose names begin with `job/`, as one JSON object a line:
+    quorate watch job/ --json";
 
 /// Follow an election: the leader, its value, and periods without a leader
 ///
@@ -130,6 +130,9 @@ async fn follow(
                 {
                     return Ok(ExitCode::SUCCESS);
                 }
+            }
+            News::Interrupted(Error::Unreachable { tried, why }) => {
+                terminal.warn(&format!("lost the connection to {tried} ({why}); trying another node"));
             }
             News::Interrupted(error) => terminal.warn(&format!("{error}; trying another node")),
         }

@@ -24,17 +24,17 @@ const AUTHORITY: &str = "Quorate cluster authority";
 
 const NODES_NOTES: &str = "\
 Examples:
-  quorate keys nodes node1=10.0.0.1 node2=10.0.0.2 node3=10.0.0.3,db3.example.org
-      Create a CA, and a certificate and a key for each of three nodes, in ./keys
-  quorate keys nodes node4=10.0.0.4
-      Create a certificate for one more node with the same CA";
+  Create a CA, and a certificate and a key for each of three nodes, in ./keys:
+    quorate keys nodes node1=10.0.0.1 node2=10.0.0.2 node3=10.0.0.3,db3.example.org
+  Create a certificate for one more node with the same CA:
+    quorate keys nodes node4=10.0.0.4";
 
 const TOKEN_NOTES: &str = "\
 Examples:
-  quorate keys token web --role lock --prefix web/
-      Create a token for locks and elections whose names begin with `web/`
-  quorate keys token oncall --role admin --file /etc/quorate/tokens.toml
-      Create a token that allows everything, in the token file of a node";
+  Create a token for locks and elections whose names begin with `web/`:
+    quorate keys token web --role lock --prefix web/
+  Create a token that allows everything, in the token file of a node:
+    quorate keys token oncall --role admin --file /etc/quorate/tokens.toml";
 
 /// Create certificates for nodes and tokens for clients
 #[derive(Args, Debug)]
@@ -47,8 +47,8 @@ pub(crate) struct Keys {
 enum What {
     /// Create a certificate and a key for each node, and a CA if there is none
     ///
-    /// Existing files are not changed. To add a node later, run the command again in the directory that has ca.key. Copy
-    /// ca.crt and the two files of a node to that node, and ca.crt to the clients. Keep ca.key private.
+    /// Existing files are not changed. To add a node later, run the command again with the directory that has ca.key.
+    /// Copy ca.crt and the two files of a node to that node, and ca.crt to the clients. Keep ca.key private.
     #[command(after_long_help = NODES_NOTES)]
     Nodes(Nodes),
     /// Create a token, print it once, and add its hash to the token file of a node
@@ -273,8 +273,8 @@ fn number_of(name: &str) -> Option<u32> {
     name[name.len() - digits..].parse().ok().filter(|number| *number > 0)
 }
 
-/// A node's certificate: clients verify its hosts, members of a cluster their common name, and members of the peer engine
-/// the id of the node.
+/// A node's certificate: clients verify its hosts, members of a cluster their common name, and members of the peer
+/// engine the id of the node.
 fn node_params(name: &str, hosts: &[String]) -> Result<CertificateParams, rcgen::Error> {
     let local = ["localhost", "127.0.0.1", "::1", MEMBER_NAME].map(String::from);
     let numbered = number_of(name).map(member_name);

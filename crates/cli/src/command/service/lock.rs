@@ -31,16 +31,16 @@ Environment of COMMAND:
   QUORATE_SESSION  the session that holds the lock
 
 Examples:
-  quorate lock backup -- ./backup.sh
-      Run a script while holding the lock `backup`
-  quorate lock backup --try -- ./backup.sh
-      Exit with 122 if another client holds the lock
-  quorate lock deploy --wait 30s --ttl 5s -- make deploy
-      Exit with 124 if the lock was not granted within 30 seconds
-  quorate lock uploads --permits 4 -- ./upload.sh
-      Run at most 4 of these at the same time
-  quorate lock backup
-      Hold the lock until Ctrl-C";
+  Run a script while holding the lock `backup`:
+    quorate lock backup -- ./backup.sh
+  Exit with 122 if another client holds the lock:
+    quorate lock backup --try -- ./backup.sh
+  Exit with 124 if the lock was not granted within 30 seconds:
+    quorate lock deploy --wait 30s --ttl 5s -- make deploy
+  Run at most 4 of these at the same time:
+    quorate lock uploads --permits 4 -- ./upload.sh
+  Hold the lock until Ctrl-C:
+    quorate lock backup";
 
 const ELECT_NOTES: &str = "\
 Environment of COMMAND:
@@ -49,12 +49,12 @@ Environment of COMMAND:
   QUORATE_SESSION   the session that leads
 
 Examples:
-  quorate elect db -- ./run-primary.sh
-      Run a script while this process is the leader
-  quorate elect db --value 10.0.0.1:5432 -- ./run-primary.sh
-      Publish the leader's address; `quorate observe db` shows it
-  quorate elect db --try -- ./run-primary.sh
-      Exit with 122 if there is a leader";
+  Run a script while this process is the leader:
+    quorate elect db -- ./run-primary.sh
+  Publish the leader's address; `quorate observe db` shows it:
+    quorate elect db --value 10.0.0.1:5432 -- ./run-primary.sh
+  Exit with 122 if there is a leader:
+    quorate elect db --try -- ./run-primary.sh";
 
 /// What a script has to know.
 const EXIT_CODES: &str = "\
@@ -147,7 +147,8 @@ pub(crate) struct Lock {
 /// Lead an election while a command runs
 ///
 /// Waits until this process is the leader, runs COMMAND, resigns when COMMAND ends, and exits with the exit code of
-/// COMMAND. Without a COMMAND, leads until Ctrl-C or the end of standard input. Signals are handled as by `quorate lock`.
+/// COMMAND. Without a COMMAND, leads until Ctrl-C or the end of standard input. Signals are handled as by `quorate
+/// lock`.
 #[derive(Args, Debug)]
 #[command(after_long_help = format!("{ELECT_NOTES}\n\n{EXIT_CODES}"), after_help = EXIT_CODES)]
 #[command(override_usage = "quorate elect NAME [OPTIONS] -- COMMAND [ARGUMENT]…\n       quorate elect NAME [OPTIONS]")]

@@ -1,4 +1,4 @@
-//! `quorate locks`, `quorate elections`, `quorate status`, `quorate release`: show the state of the service, and change it.
+//! `quorate locks`, `quorate elections`, `quorate status` and `quorate release`.
 
 use std::process::ExitCode;
 
@@ -12,33 +12,33 @@ use super::{Endpoints, failed, harmless, in_words, run_async};
 
 const LOCKS_NOTES: &str = "\
 Examples:
-  quorate locks
-      List the locks that are held or waited for
-  quorate locks backup --json
-      Show one lock as JSON";
+  List the locks that are held or waited for:
+    quorate locks
+  Show one lock as JSON:
+    quorate locks backup --json";
 
 const ELECTIONS_NOTES: &str = "\
 Examples:
-  quorate elections
-      List the elections that have a leader or candidates
-  quorate elections db --json
-      Show one election as JSON";
+  List the elections that have a leader or candidates:
+    quorate elections
+  Show one election as JSON:
+    quorate elections db --json";
 
 const STATUS_NOTES: &str = "\
 Examples:
-  quorate status
-      Show the state of the node on 127.0.0.1:7420
-  quorate status --endpoints 10.0.0.2:7420
-      Show the state of another node";
+  Show the state of the node on 127.0.0.1:7420:
+    quorate status
+  Show the state of another node:
+    quorate status --endpoints 10.0.0.2:7420";
 
 const RELEASE_NOTES: &str = "\
 Examples:
-  quorate release backup --force
-      Release the lock `backup`
-  quorate release backup --force --fence 17
-      Release it only if the current grant has fence 17
-  quorate release db --election --force
-      Remove the leader of the election `db`";
+  Release the lock `backup`:
+    quorate release backup --force
+  Release it only if the current grant has fence 17:
+    quorate release backup --force --fence 17
+  Remove the leader of the election `db`:
+    quorate release db --election --force";
 
 /// List locks with their holders and waiters
 ///
@@ -236,7 +236,7 @@ pub(crate) fn status(arguments: &Status, terminal: &mut Terminal) -> Result<Exit
     let leader = status.leader.map_or("no leader".into(), |leader| format!("leader: node {leader}"));
     let (node, version, term) = (status.node, &status.version, status.term);
     let (applied, sessions, locks) = (status.applied, status.sessions, status.locks);
-    let counts = format!("{applied} commands applied, {sessions} sessions, {locks} locks and elections");
+    let counts = format!("{applied} log entries applied, {sessions} sessions, {locks} locks and elections");
     let mut text = match &status.turns {
         None => format!("node {node}, version {version}; {leader}, term {term}\n{counts}\n"),
         Some(turns) => {

@@ -18,22 +18,22 @@ const GLANCE: Duration = Duration::from_millis(500);
 
 const LIST_NOTES: &str = "\
 Examples:
-  quorate member list
-      List the members of the cluster of the node on 127.0.0.1:7420
-  quorate member list --endpoints 10.0.0.1:7420 --json
-      List the members of another cluster as JSON";
+  List the members of the cluster of the node on 127.0.0.1:7420:
+    quorate member list
+  List the members of another cluster as JSON:
+    quorate member list --endpoints 10.0.0.1:7420 --json";
 
 const ADD_NOTES: &str = "\
 Examples:
-  quorate serve --node 4 --listen 10.0.0.4:7420 --join --insecure
-      First start the new node, on its own machine
-  quorate member add 4=10.0.0.4:7420 --endpoints 10.0.0.1:7420
-      Then add it, through any member";
+  First start the new node, on its own machine:
+    quorate serve --node 4 --listen 10.0.0.4:7420 --join --insecure
+  Then add it, through any member:
+    quorate member add 4=10.0.0.4:7420 --endpoints 10.0.0.1:7420";
 
 const REMOVE_NOTES: &str = "\
 Examples:
-  quorate member remove 2 --endpoints 10.0.0.1:7420
-      Remove node 2, through any other member";
+  Remove node 2, through any other member:
+    quorate member remove 2 --endpoints 10.0.0.1:7420";
 
 /// List, add and remove the members of a cluster
 #[derive(Args, Debug)]

@@ -30,14 +30,14 @@ const OTHER_FILES: usize = 512;
 
 const NOTES: &str = "\
 Examples:
-  quorate serve
-      Start one node on 127.0.0.1:7420, with its data in ./quorate-data
-  quorate serve --config /etc/quorate/node.toml
-      Start a node of a cluster with the options of a file
-  quorate serve --node 4 --listen 10.0.0.4:7420 --join --insecure
-      Start a node on a trusted network that `quorate member add` adds to a cluster
-  quorate serve --algorithm token-ring --node 1 --member 1=127.0.0.1:7431 --member 2=127.0.0.1:7432
-      Start the first of two nodes with the peer engine
+  Start one node on 127.0.0.1:7420, with its data in ./quorate-data:
+    quorate serve
+  Start a node of a cluster with the options of a file:
+    quorate serve --config /etc/quorate/node.toml
+  Start a node on a trusted network that `quorate member add` adds to a cluster:
+    quorate serve --node 4 --listen 10.0.0.4:7420 --join --insecure
+  Start the first of two nodes with the peer engine:
+    quorate serve --algorithm token-ring --node 1 --member 1=127.0.0.1:7431 --member 2=127.0.0.1:7432
 
 Exit codes:
   0  stopped by SIGINT or SIGTERM

@@ -26,18 +26,18 @@ const GLANCE: Duration = Duration::from_millis(200);
 
 const NOTES: &str = "\
 Examples:
-  quorate dev
-      Run three nodes on ports 7420, 7421 and 7422, and delete their data at the end
-  quorate dev --nodes 5 --data ./cluster
-      Run five nodes, and keep their data for the next time
-  quorate dev --algorithm token-ring
-      Run three nodes with the peer engine";
+  Run three nodes on ports 7420, 7421 and 7422, and delete their data at the end:
+    quorate dev
+  Run five nodes, and keep their data for the next time:
+    quorate dev --nodes 5 --data ./cluster
+  Run three nodes with the peer engine:
+    quorate dev --algorithm token-ring";
 
 /// Run a local cluster, and kill, pause and restart its nodes by keys
 ///
 /// Prints the leader whenever it changes. While the cluster runs, type a letter and the number of a node: k2 kills node
-/// 2 (SIGKILL), p2 pauses it (SIGSTOP), c2 continues it, r2 restarts it with its data; q quits, as Ctrl-C does. The same
-/// letters are read from an input that is not a terminal. All nodes exit when this process exits.
+/// 2 (SIGKILL), p2 pauses it (SIGSTOP), c2 continues it, r2 restarts it with its data; q quits, as Ctrl-C does. The
+/// same letters are read from an input that is not a terminal. All nodes exit when this process exits.
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Dev {
