@@ -1,4 +1,5 @@
-//! Ask everybody, with a number. Who wants to enter and has a smaller one answers when it has left, all others at once.
+//! A process sends a numbered request to all, and enters when all have replied. A process that is inside, or that waits
+//! with a smaller number, replies after its exit; all others reply at once.
 
 use std::convert::Infallible;
 use std::process::ExitCode;
@@ -11,42 +12,42 @@ use quorate_core::process::{self, Effects, Event, Process};
 use quorate_core::setting::Setting;
 use serde::{Deserialize, Serialize};
 
-/// A process of this algorithm.
+/// The state of one process.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Mine {
     n: u32,
     clock: LamportClock,
-    /// The last request: its number, and who we are.
+    /// The timestamp of the latest request: its number, and the id of this process.
     request: Timestamp,
-    /// Whose answers are missing; nobody's when inside, and `None` outside.
+    /// The processes whose replies are missing: empty when inside, `None` when neither inside nor waiting.
     missing: Option<IdSet>,
-    /// Who gets an answer when we have left.
-    owed: IdSet,
+    /// The processes that get a reply at the next exit.
+    deferred: IdSet,
 }
 
-/// What processes say to each other.
+/// What processes send to each other.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 enum Message {
-    MayI(Number),
-    YouMay,
+    Request(Number),
+    Reply,
 }
 
 impl process::Message for Message {
     fn kind(&self) -> &'static str {
-        if *self == Message::YouMay { "you-may" } else { "may-i" }
+        if *self == Message::Reply { "reply" } else { "request" }
     }
 }
 
 impl Mutex for Mine {
     const ENTRY: Entry = Entry {
-        summary: "ask everybody; who has a smaller number answers when it has left",
+        summary: "a process needs a reply from all others; those with a smaller number reply after their exit",
         promises: &[Property::MutualExclusion, Property::Progress],
         ..Entry::new("mine", Family::Mutex)
     };
 
     fn new(setting: &Setting) -> Self {
         let (clock, request) = (LamportClock::default(), Timestamp::new(Number::ZERO, setting.me));
-        Mine { n: setting.n(), clock, request, missing: None, owed: IdSet::new() }
+        Mine { n: setting.n(), clock, request, missing: None, deferred: IdSet::new() }
     }
 }
 
@@ -62,20 +63,20 @@ impl Process for Mine {
             Event::Input(Input::Enter) => {
                 self.request.number = self.clock.tick();
                 self.missing = Some(Id::all(self.n).collect());
-                effects.multicast(Id::all(self.n), &Message::MayI(self.request.number));
+                effects.multicast(Id::all(self.n), &Message::Request(self.request.number));
             }
             Event::Input(Input::Exit) => {
                 self.missing = None;
                 effects.output(Output::Exited);
-                effects.multicast(self.owed.take().iter(), &Message::YouMay);
+                effects.multicast(self.deferred.take().iter(), &Message::Reply);
             }
-            Event::Receive { from, message: Message::MayI(number) } => match &self.missing {
+            Event::Receive { from, message: Message::Request(number) } => match &self.missing {
                 Some(missing) if missing.is_empty() || self.request < Timestamp::new(number, from) => {
-                    self.owed.insert(from);
+                    self.deferred.insert(from);
                 }
-                Some(_) | None => effects.send(from, Message::YouMay),
+                Some(_) | None => effects.send(from, Message::Reply),
             },
-            Event::Receive { from, message: Message::YouMay } => {
+            Event::Receive { from, message: Message::Reply } => {
                 if self.missing.as_mut().is_some_and(|missing| missing.remove(from) && missing.is_empty()) {
                     effects.output(Output::Entered { fence: Fence::stamped(self.request) });
                 }
