@@ -249,7 +249,7 @@ pub struct NewSession {
 
 impl NewSession {
     /// Sets the time to live: the session expires when it is not renewed for this long, so other sessions wait this
-    /// long for its locks when this process dies. A session with a TTL below 2 seconds may expire while the cluster
+    /// long for its locks when this process dies. A session with a TTL below 3 seconds may expire while the cluster
     /// elects a new leader. Default: 10 seconds.
     pub fn ttl(mut self, ttl: Duration) -> NewSession {
         self.ttl = ttl;

@@ -1,7 +1,7 @@
 //! A client for the Quorate lock service: distributed locks and leader election.
 //!
-//! Open a [`Session`], acquire a lock or campaign in an election with it, and keep the returned [`Guard`] for as long as
-//! you need the lock:
+//! Open a [`Session`], acquire a lock or campaign in an election with it, and keep the returned [`Guard`] for as long
+//! as you need the lock:
 //!
 //! ```no_run
 //! # async fn example() -> Result<(), quorate_client::Error> {
@@ -24,15 +24,15 @@
 //!
 //! A [`Guard`] is a lock that you hold, or an election that you have won. Dropping it releases the lock.
 //! [`Guard::valid_for`] returns how long you surely hold the lock, and [`Guard::lost`] completes when you have lost it.
-//! The client counts the TTL from the moment when it *sent* the last successful renewal, on a clock that also runs while
-//! the machine is suspended, and subtracts a margin for clock drift. It therefore considers a lock lost before the
+//! The client counts the TTL from the moment when it *sent* the last successful renewal, on a clock that also runs
+//! while the machine is suspended, and subtracts a margin for clock drift. It therefore considers a lock lost before the
 //! service can grant it to another session.
 //!
 //! # Fences
 //!
 //! A paused process cannot notice that it has lost a lock. Protect the resource itself: every grant has a *fence*
-//! (fencing token), which is larger than that of every earlier grant of the same name. Send it with every write, and let
-//! the resource refuse smaller fences than the largest it has seen.
+//! (fencing token), which is larger than that of every earlier grant of the same name. Send it with every write, and
+//! let the resource refuse smaller fences than the largest it has seen.
 //!
 //! # TLS and authentication
 //!

@@ -121,7 +121,7 @@ impl Session {
             Some((_, Ok(_))) => Ok(()),
             Some((_, Err(error))) if error.kind() == Some(ProblemKind::NoSession) => Ok(()),
             Some((_, Err(error))) => Err(error),
-            None => Err(Error::SessionOver("no node confirmed that it was closed; it expires after its TTL".into())),
+            None => Err(Error::SessionOver("no node confirmed that it was closed; it expires by itself".into())),
         }
     }
 }

@@ -25,7 +25,7 @@ const TTL: Duration = Duration::from_secs(600);
 
 /// Measures each on a node of its own, and prints a table.
 pub(crate) fn print(directory: &Path) {
-    println!("{:<32}{:>14}{:>14}{:>22}", "one node with", "memory", "of each", "hand-over (median)");
+    println!("{:<32}{:>14}{:>14}{:>22}", "one node with", "memory", "per item", "hand-over (median)");
     let runtime =
         tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().expect("a runtime");
     for (what, count) in

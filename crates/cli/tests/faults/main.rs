@@ -63,7 +63,7 @@ fn main() -> ExitCode {
 fn judge_again(directory: &Path, most_steps: usize) -> ExitCode {
     let history = std::fs::read_to_string(directory.join("history")).expect("a directory of a run, `seed-…`");
     let judgement = Judge::read(history.lines()).judge(directory, most_steps);
-    println!("{} grants, {} looks, {} unknown", judgement.grants, judgement.looks, judgement.unknown);
+    println!("{} grants, {} reads, {} unknown", judgement.grants, judgement.looks, judgement.unknown);
     for complaint in &judgement.complaints {
         println!("WRONG     {complaint}");
     }
@@ -75,12 +75,12 @@ fn outside(arguments: &[&str]) -> ExitCode {
     if arguments.iter().any(|argument| !argument.starts_with('-') && !"faults".contains(argument))
         && !matches!(arguments[0], "long" | "load" | "figures")
     {
-        println!("faults: left out, as other tests are asked for: {arguments:?}");
+        println!("faults: skipped, because other tests were selected: {arguments:?}");
         return ExitCode::SUCCESS;
     }
     if let Some(obstacle) = network::obstacle() {
         let is_required = std::env::var("QUORATE_FAULTS").is_ok_and(|value| value == "required");
-        println!("\n!!! THE SERVICE WAS NOT TESTED UNDER FAULTS: {obstacle}\n");
+        println!("\nSKIPPED: the service was not tested under faults: {obstacle}\n");
         return if is_required { ExitCode::FAILURE } else { ExitCode::SUCCESS };
     }
     let directory = std::env::temp_dir().join(format!("quorate-faults-{}", std::process::id()));
@@ -92,7 +92,7 @@ fn outside(arguments: &[&str]) -> ExitCode {
         // What is left is the system's to clean up.
         let _ = std::fs::remove_dir_all(&directory);
     } else {
-        println!("what the nodes and the clients have written is in {}", directory.display());
+        println!("the files of the nodes and the clients are in {}", directory.display());
     }
     if is_well { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
@@ -130,7 +130,7 @@ fn long(network: &mut Network, directory: &Path, until: Instant) -> bool {
     let median = print_failovers(directory, 20);
     let mut is_well = median < PROMISED;
     if !is_well {
-        println!("WRONG     a new leader is to serve within {PROMISED:?}: is the machine busy with something else?");
+        println!("WRONG     a new leader must serve within {PROMISED:?}: is the machine busy with something else?");
     }
     while is_well && Instant::now() < until {
         is_well = random_run(network, directory, history::now(), 2 * faults::ALL.len());
@@ -155,17 +155,17 @@ fn random_run(network: &mut Network, directory: &Path, seed: u64, faults: usize)
     let plan = Plan { seed, faults, only: None, switches: Vec::new(), ignores_expiry: false };
     let Outcome { judgement, seen, in_order } = run(&plan, network, &directory.join(format!("seed-{seed}")));
     for seen in &seen {
-        let failover = seen.failover.map_or_else(String::new, |time| format!("served {time:.2?} after it began, "));
+        let failover = seen.failover.map_or_else(String::new, |time| format!("served {time:.2?} after its start, "));
         let leader = if seen.is_deposed { "another leader" } else { "the same leader" };
         println!(
-            "          {:<15} {failover}served {:.2?} after it ended; {} terms later {leader}",
+            "          {:<15} {failover}served {:.2?} after its end; {} terms later, {leader}",
             format!("{:?}", seen.fault),
             seen.recovery,
             seen.terms
         );
     }
     println!(
-        "          {} grants, {} looks, {} unknown, {} late writes refused, {in_order} grants in the order of the log",
+        "          {} grants, {} reads, {} unknown, {} late writes refused, {in_order} grants in log order",
         judgement.grants, judgement.looks, judgement.unknown, judgement.refused
     );
     for complaint in &judgement.complaints {

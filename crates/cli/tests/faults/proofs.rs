@@ -26,14 +26,11 @@ const LONGEST: usize = 120;
 pub(crate) fn prove(network: &mut Network, directory: &Path) {
     order::prove();
     let sound = told_late(directory, &[]);
-    assert!(sound.is_empty(), "without a bug nothing is wrong: {sound:?}");
-    report("a campaign that does not look again", &told_late(directory, &["QUORATE_TEST_LOOK_ONCE"]));
+    assert!(sound.is_empty(), "complaints without a bug: {sound:?}");
+    report("a node that does not check a victory again", &told_late(directory, &["QUORATE_TEST_LOOK_ONCE"]));
     let sound = renewed_late(directory, &[]);
-    assert!(sound.is_empty(), "without a bug nothing is wrong: {sound:?}");
-    report(
-        "a renewal of an expired session that is answered",
-        &renewed_late(directory, &["QUORATE_TEST_RENEW_EXPIRED"]),
-    );
+    assert!(sound.is_empty(), "complaints without a bug: {sound:?}");
+    report("a node that renews an expired session", &renewed_late(directory, &["QUORATE_TEST_RENEW_EXPIRED"]));
     let plan = |fault, switches, ignores_expiry| Plan {
         seed: 1,
         faults: 0,
@@ -48,7 +45,7 @@ pub(crate) fn prove(network: &mut Network, directory: &Path) {
         run(&plan_of_losses, network, &directory).judgement.complaints
     });
     let noticed = losses.into_iter().find(|complaints| !complaints.is_empty());
-    report("acknowledgement before the sync", &noticed.unwrap_or_default());
+    report("a node that acknowledges before the sync", &noticed.unwrap_or_default());
     let plan_of_sleepers = plan(Fault::PauseClients, vec![], true);
     report(
         "clients that ignore the end of their lease",
@@ -58,7 +55,7 @@ pub(crate) fn prove(network: &mut Network, directory: &Path) {
 
 fn report(bug: &str, complaints: &[String]) {
     let shortest = complaints.iter().min_by_key(|complaint| complaint.len());
-    let shortest = shortest.unwrap_or_else(|| panic!("the harness does not notice {bug}"));
+    let shortest = shortest.unwrap_or_else(|| panic!("the harness does not find this bug: {bug}"));
     let told: String = shortest.lines().next().unwrap_or_default().chars().take(LONGEST).collect();
     println!("found     {bug}: {told}");
 }

@@ -263,8 +263,8 @@ pub struct Lock {
     pub waiters: Vec<Waiter>,
     /// Number of sessions that wait.
     pub waiting: u64,
-    /// Present if the last holder's session expired and its delay still lasts: the length of the delay in milliseconds.
-    /// Until it ends, the lock is granted to nobody.
+    /// Present after a holder's session expired, until its delay ends: the length of the delay in milliseconds. During
+    /// a delay, the lock is not granted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
     /// True with the peer engine: the node shows only the sessions of its own clients. Clients of other nodes may hold

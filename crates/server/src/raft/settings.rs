@@ -145,7 +145,9 @@ pub enum StartError {
         error: io::Error,
     },
     /// Two processes would use one directory.
-    #[error("{} is in use by another process: stop that process, or choose another data directory", directory.display())]
+    #[error(
+        "{} is in use by another process: stop that process, or choose another data directory", directory.display()
+    )]
     InUse {
         /// The log's directory.
         directory: PathBuf,
