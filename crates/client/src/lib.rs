@@ -25,8 +25,8 @@
 //! A [`Guard`] is a lock that you hold, or an election that you have won. Dropping it releases the lock.
 //! [`Guard::valid_for`] returns how long you surely hold the lock, and [`Guard::lost`] completes when you have lost it.
 //! The client counts the TTL from the moment when it *sent* the last successful renewal, on a clock that also runs
-//! while the machine is suspended, and subtracts a margin for clock drift. It therefore considers a lock lost before the
-//! service can grant it to another session.
+//! while the machine is suspended, and subtracts a margin for clock drift. It therefore considers a lock lost before
+//! the service can grant it to another session.
 //!
 //! # Fences
 //!

@@ -85,8 +85,8 @@ fn a_torn_record_is_cut_off_and_told_in_words() {
     for number in 0..3 {
         assert_eq!(node.post(&format!("/v1/locks/l{number}/acquire"), r#"{"ttl": "10m"}"#).0, 200);
     }
+    eventually("the log", || std::fs::read_to_string(&log).unwrap().contains("became leader").then_some(()));
     drop(node);
-    assert!(std::fs::read_to_string(&log).unwrap().contains("became leader"));
     let files = std::fs::read_dir(data.join("log")).unwrap().map(|entry| entry.unwrap().path());
     let last = files.filter(|path| path.extension().is_some_and(|end| end == "wal")).max().unwrap();
     let mut bytes = std::fs::read(&last).unwrap();

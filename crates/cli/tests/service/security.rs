@@ -139,7 +139,7 @@ fn three_nodes_serve_over_mutual_tls_and_survive_the_loss_of_one() {
     assert_eq!(denied.status.code(), Some(125));
     assert!(String::from_utf8_lossy(&denied.stderr).contains("prefix"), "{denied:?}");
     let open = command(&["locks"], &format!("http://{follower}"));
-    assert!(String::from_utf8_lossy(&open.stderr).contains("encrypts"), "who does not encrypt is told: {open:?}");
+    assert!(String::from_utf8_lossy(&open.stderr).contains("uses TLS"), "a client without TLS gets a hint: {open:?}");
 }
 
 #[test]
