@@ -265,9 +265,6 @@ fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
         (&["sim", "central", "--property", "deadlock-freedom"], "deadlock-freedom", "which `check` decides"),
         (&["sim", "central", "--property", "decided"], "decided", "mutual-exclusion, progress"),
         (&["check", "lamport", "--sets", "grid"], "lamport", "maekawa and maekawa-deadlock-free"),
-        (&["check", "central", "--scenario", "-", "--json"], "--scenario -", "name a file"),
-        (&["check", "central", "--diagram", "-", "--json"], "--diagram -", "name a file"),
-        (&["replay", "central-queue", "--diagram", "-", "--json"], "--diagram -", "name a file"),
         (&["sim", "central", "-n", "3", "--restart", "2@1"], "process 2", "has not crashed"),
         (&["sim", "central", "-n", "3", "--partition", "1,2/2,3@1..2"], "process 2", "two parts"),
         (&["sim", "central", "-n", "3", "--partition", "1/2@5..5"], "5", "end after it begins"),
@@ -388,6 +385,9 @@ fn an_error_is_a_json_object_for_who_asks_for_json() {
         (&["sim", "paxos", "--json"][..], "usage", 2),
         (&["check", "central", "--loss", "1", "--json"], "usage", 2),
         (&["replay", "no-such-thing", "--json"], "usage", 2),
+        (&["check", "central", "--scenario", "-", "--json"], "usage", 2),
+        (&["check", "central", "--diagram", "-", "--json"], "usage", 2),
+        (&["replay", "central-queue", "--diagram", "-", "--json"], "usage", 2),
         (&["judge", "/no/such/file", "--json"], "read", 1),
         (&["sim", "central", "--trace", "/no/such/directory/t.jsonl", "--json"], "write", 1),
     ] {
@@ -434,7 +434,38 @@ fn an_interrupted_check_prints_how_far_it_came() {
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(12), "{text}");
     assert!(text.contains("not decided  the search was interrupted"), "{text}");
-    assert!(text.contains(" states, ") && text.contains("deepest state so far: "), "{text}");
+    assert!(text.contains(" states, ") && text.contains("deepest state: "), "{text}");
+}
+
+/// The help of every command of the laboratory says more than its first line, and has examples that are accepted.
+#[test]
+fn long_help_explains_and_has_examples() {
+    for command in [
+        "sim",
+        "check",
+        "claims",
+        "replay",
+        "scenarios",
+        "compare",
+        "judge",
+        "diagram",
+        "algorithms",
+        "voting-sets",
+        "violation",
+        "exercise",
+        "lab",
+    ] {
+        let [long, short] = ["--help", "-h"].map(|option| stdout(&[command, option]));
+        let (_, examples) = long.split_once("Examples:\n").unwrap_or_else(|| panic!("{command}: {long}"));
+        assert!(long.lines().count() > short.lines().count(), "{command}");
+        let lines: Vec<_> = examples.lines().filter_map(|line| line.strip_prefix("    quorate ")).collect();
+        assert!(!lines.is_empty(), "{command}");
+        for line in lines {
+            let words = line.split(" > ").next().unwrap_or(line).split(' ').chain(["--help"]).collect::<Vec<_>>();
+            assert!(quorate(&words).status.success(), "{line}");
+        }
+    }
+    assert!(stdout(&["check", "--help"]).contains("The exit code counts only the properties"));
 }
 
 #[test]

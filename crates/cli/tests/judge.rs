@@ -85,7 +85,7 @@ fn what_is_no_trace_is_named_by_file_and_line() {
     assert!(code == 2 && said.contains(".trace, line ") && said.contains("unknown variant `wished`"), "{code} {said}");
     std::fs::remove_file(&broken[1]).unwrap();
     let (code, said) = text(&judge(&[PathBuf::from("nowhere.trace")], &[]));
-    assert!(code == 1 && said.contains("reading nowhere.trace"), "{code} {said}");
+    assert!(code == 1 && said.contains("cannot read nowhere.trace"), "{code} {said}");
     assert_eq!(text(&judge(&[], &[])).0, 2);
 }
 

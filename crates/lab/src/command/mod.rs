@@ -1,16 +1,16 @@
-//! The laboratory on the command line, for any algorithm: those of the catalogue in the program `quorate`, and one's
-//! own in a program of one's own, whose whole main function is [`quorate_lab::main::<Mine>()`](main()).
+//! The laboratory's command line: for the algorithms of the catalogue in the program `quorate`, and for your own algorithm
+//! in a program of your own, whose main function is one call of [`quorate_lab::main::<Mine>()`](main()).
 //!
-//! A command is a module: what it takes but for the algorithm (`Arguments`, read by clap), and
-//! `run(subject, arguments, terminal)`, which gives the exit code or a [`Failure`](failure::Failure). It is written
-//! once, for every [`Subject`](crate::subject::Subject), and listed in two places: [`program`], for an algorithm by its
-//! type, and the program `quorate`, whose commands take a name.
+//! Each command is a module with its arguments except the algorithm (`Arguments`, read by clap) and a function
+//! `run(subject, arguments, terminal)`, which returns the exit code or a [`Failure`](failure::Failure). It works for
+//! every [`Subject`](crate::subject::Subject). Two programs list the commands: [`program`], for an algorithm by its type,
+//! and `quorate`, for an algorithm by its name.
 //!
-//! Libraries do not print, and this one does so nowhere else. Here it does because who writes an algorithm outside this
-//! repository wants the same commands, not parts to build them from. What only embeds the laboratory leaves the feature
-//! `command` off, and with it this module and all that it needs.
+//! This is the only module of the library that prints. A program that only embeds the laboratory leaves the feature
+//! `command` off, and with it this module and its dependencies.
 
 pub mod check;
+mod choice;
 pub mod failure;
 pub mod files;
 pub mod interrupt;

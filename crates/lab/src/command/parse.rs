@@ -1,9 +1,8 @@
 //! Parsers of option values. Each error names the value and says what is accepted.
 
-use std::ffi::OsStr;
 use std::ops::RangeInclusive;
 
-use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
+use clap::builder::TypedValueParser;
 use quorate_core::catalog::Property;
 use quorate_core::clock::{Fence, Number};
 use quorate_core::id::Id;
@@ -11,6 +10,7 @@ use quorate_core::mutex::voting_set::SetsKind;
 use quorate_core::process::Ticks;
 use quorate_core::setting::Timing;
 
+use super::choice::{one_of, suggesting};
 use super::sim::Conversation;
 use crate::application::Workload;
 use crate::claims;
@@ -26,49 +26,6 @@ use crate::shake::Shaking;
 use crate::simulate::Fault;
 use crate::stage::wish::Times;
 use crate::time::from_delta;
-
-/// A parser that accepts exactly these names. Shell completion offers them.
-fn one_of<T: Clone + Send + Sync + 'static>(
-    choices: impl IntoIterator<Item = (&'static str, T)>,
-) -> impl TypedValueParser<Value = T> {
-    let choices: Vec<(&'static str, T)> = choices.into_iter().collect();
-    PossibleValuesParser::new(choices.iter().map(|(name, _)| *name).collect::<Vec<_>>()).map(move |name: String| {
-        let chosen = choices.iter().find(|(known, _)| *known == name);
-        chosen.expect("the parser accepts only these names").1.clone()
-    })
-}
-
-/// A parser of values that have no complete list. Shell completion offers the most usual ones.
-#[derive(Clone)]
-struct Suggesting<T> {
-    read: fn(&str) -> Result<T, String>,
-    offered: Vec<&'static str>,
-}
-
-impl<T: Clone + Send + Sync + 'static> TypedValueParser for Suggesting<T> {
-    type Value = T;
-
-    fn parse_ref(
-        &self,
-        command: &clap::Command,
-        argument: Option<&clap::Arg>,
-        value: &OsStr,
-    ) -> Result<T, clap::Error> {
-        self.read.parse_ref(command, argument, value)
-    }
-
-    fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.offered.iter().map(PossibleValue::new)))
-    }
-}
-
-/// A parser that accepts whatever `read` accepts, and offers these values to shell completion.
-fn suggesting<T: Clone + Send + Sync + 'static>(
-    read: fn(&str) -> Result<T, String>,
-    offered: impl IntoIterator<Item = &'static str>,
-) -> impl TypedValueParser<Value = T> {
-    Suggesting { read, offered: offered.into_iter().collect() }
-}
 
 /// The longest time that is accepted, in δ: far from the end of the clock.
 const LONGEST: f64 = 1e9;
@@ -517,6 +474,8 @@ pub fn duration(text: &str) -> Result<u64, String> {
 
 #[cfg(test)]
 mod tests {
+    use std::ffi::OsStr;
+
     use super::*;
 
     #[test]

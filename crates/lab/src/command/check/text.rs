@@ -22,7 +22,8 @@ pub(super) fn text(findings: &Findings) -> String {
     let mut shown: Vec<&Counterexample> = Vec::new();
     for (goal, verdict) in &findings.verdicts {
         let Verdict::Violated(found) = verdict else { continue };
-        let title = format!("counterexample to {goal}, {}{}", steps(found), promise(findings, *goal));
+        let promise = if findings.counted.contains(goal) { "" } else { " (not promised)" };
+        let title = format!("counterexample to {goal}, {}{promise}", steps(found));
         let _ = writeln!(text, "{}", styled(HEADING, &title));
         if let Some(same) = shown.iter().position(|other| other.steps == found.steps) {
             let _ = writeln!(text, "  the same run as {}\n", nth(same));
@@ -34,8 +35,7 @@ pub(super) fn text(findings: &Findings) -> String {
     }
     text.push_str(&verdicts(findings));
     let Findings { states, transitions, depth, .. } = findings;
-    let deepest = if findings.complete { "deepest state" } else { "deepest state so far" };
-    let _ = writeln!(text, "\n{states} states, {transitions} transitions, {deepest}: {depth} steps");
+    let _ = writeln!(text, "\n{states} states, {transitions} transitions, deepest state: {depth} steps");
     if let Some(overtaken) =
         findings.overtaken().filter(|_| findings.complete && !findings.holds(Goal::StarvationFreedom))
     {
