@@ -243,7 +243,7 @@ fn a_counterexample_is_kept_and_played_again() {
     std::fs::write(&file, text.replace("expect mutual-exclusion violated", "expect holds")).unwrap();
     let output = quorate(&["replay", &file, "--quiet"]);
     assert_eq!(output.status.code(), Some(1));
-    assert!(String::from_utf8(output.stderr).unwrap().contains("`expect holds` did not come true"));
+    assert!(String::from_utf8(output.stderr).unwrap().contains("`expect holds` failed"));
     std::fs::write(&file, text.replace("p2  ENTERS", "p2  exits")).unwrap();
     let output = quorate(&["replay", &file, "--quiet"]);
     assert_eq!(output.status.code(), Some(1));

@@ -242,5 +242,5 @@ p2 receives request from p1
     assert!(said == 1 && did.contains(&What::Crashed), "{did:?}");
     let too_late = half.replace("after 1", "after 2");
     let error = too_late.parse::<Scenario>().unwrap().play().unwrap_err();
-    assert!(error.to_string().contains("does not have more than 2 effects"), "{error}");
+    assert!(error.to_string().contains("has no more than 2 effects"), "{error}");
 }

@@ -133,7 +133,7 @@ fn unsealed_an_old_holder_writes_before_its_successor_does_and_what_it_wrote_is_
     let played = scenario.play().unwrap();
     assert_eq!(
         played.disappointment(scenario.header.expect[0]),
-        Some("`expect no-lost-update violated` did not come true: no-lost-update held".into())
+        Some("`expect no-lost-update violated` failed: no-lost-update held".into())
     );
 }
 

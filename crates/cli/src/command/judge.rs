@@ -72,7 +72,7 @@ fn title(judgement: &Judgement) -> String {
     let [lives, killed] = [judgement.lives.len(), judgement.lives.iter().filter(|life| life.ended.is_none()).count()];
     let ends = if killed > 0 { format!(", {killed} of them end abruptly") } else { String::new() };
     format!(
-        "{}{}, {} nodes, {} records of {lives} incarnations{ends}",
+        "{}{}, {} nodes, {} records of {lives} lives{ends}",
         styled(HEADING, judgement.entry.name),
         options.collect::<String>(),
         judgement.header.n,
@@ -101,7 +101,7 @@ fn in_words(finding: &Finding, about: &str) -> (String, String) {
     match finding {
         Finding::Held => (styled(GOOD, "held"), String::new()),
         Finding::Violated { at, why, .. } => (styled(BAD, "violated"), format!("{about}, at {}: {why}", time(*at))),
-        Finding::Undecided { why } => (styled(DIM, "undecided"), format!("{about}: {why}")),
+        Finding::Undecided { why } => (styled(DIM, "not decided"), format!("{about}: {why}")),
     }
 }
 
@@ -115,7 +115,7 @@ fn resources(judgement: &Judgement) -> String {
         return String::new();
     }
     let mut table = Table::new(1);
-    table.row(["resource", "entries", "messages", "per entry"]);
+    table.row(["resource", "entries", "messages", "an entry"]);
     for resource in judgement.resources.iter().take(MOST_SHOWN) {
         let each = resource.bill.per_entry().map_or("–".to_string(), number);
         let name = format!("{:?}", resource.name);
@@ -133,7 +133,7 @@ fn costs(judgement: &Judgement) -> String {
     table.row(["messages".to_string(), bill.total().to_string()]);
     for (kind, count) in &bill.messages {
         let each = if bill.entries > 0 { number(*count as f64 / bill.entries as f64) } else { "–".into() };
-        table.row([format!("  {kind}"), count.to_string(), format!("{each} per entry")]);
+        table.row([format!("  {kind}"), count.to_string(), format!("{each} an entry")]);
     }
     let clocks = match bill.negative {
         0 => String::new(),

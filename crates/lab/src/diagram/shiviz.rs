@@ -32,7 +32,7 @@ pub fn shiviz(n: u32, records: &[Record]) -> String {
     for host in hosts(n, records) {
         let clock = clocks.entry(host).or_default();
         clock.tick(host);
-        write_event(&mut log, begin, host, "begins", clock);
+        write_event(&mut log, begin, host, "starts", clock);
     }
     for record in records {
         let clock = clocks.entry(record.process).or_default();
@@ -106,9 +106,9 @@ mod tests {
         assert_eq!(
             events(&log),
             [
-                ("p1", r#"{"p1":1}"#, "0 begins"),
-                ("p2", r#"{"p2":1}"#, "0 begins"),
-                ("p3", r#"{"p3":1}"#, "0 begins"),
+                ("p1", r#"{"p1":1}"#, "0 starts"),
+                ("p2", r#"{"p2":1}"#, "0 starts"),
+                ("p3", r#"{"p3":1}"#, "0 starts"),
                 ("p1", r#"{"p1":2}"#, "0 sends word to p2"),
                 ("p2", r#"{"p1":2,"p2":2}"#, "1.5 receives word from p1"),
                 ("p2", r#"{"p1":2,"p2":3}"#, "2 receives word from p1"),
