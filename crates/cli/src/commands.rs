@@ -50,7 +50,7 @@ pub(crate) enum Service {
     Release(Release),
 }
 
-/// What an operator does with nodes.
+/// Commands for operators of nodes.
 #[derive(Subcommand, Debug)]
 pub(crate) enum Cluster {
     Dev(Dev),

@@ -317,27 +317,27 @@ impl Experiment {
         if self.recovery.is_some() {
             let drifts = self.drift_ppm > 0 || !self.delay.is_bounded() || group.delay_bound < self.delay.bound();
             let may_err = late || drifts || self.loss > 0.0;
-            return may_err.then(|| "somebody who lives may be taken for dead".to_string()).into_iter().collect();
+            return may_err.then(|| "live processes may be suspected".to_string()).into_iter().collect();
         }
         let broken = [
             (assumed.reliable && self.loss > 0.0, "messages may be lost"),
             (assumed.reliable && self.duplicate > 0.0, "messages may arrive twice"),
             (assumed.fifo && plan.conditions.order == Order::Any && !steady, "messages may overtake each other"),
             (assumed.crash_free && crashes, "processes crash"),
-            (assumed.restart_free && !assumed.crash_free && restarts, "processes come back"),
+            (assumed.restart_free && !assumed.crash_free && restarts, "processes restart"),
             (
                 entry.family == Family::Election && !plan.detector && last_crash > last_call,
-                "nobody calls an election after the last crash",
+                "no process starts an election after the last crash",
             ),
-            (entry.family == Family::Election && nobody_survives, "nobody who calls an election survives"),
-            (assumed.synchronous && !self.delay.is_bounded(), "delays have no bound"),
+            (entry.family == Family::Election && nobody_survives, "every process that starts an election crashes"),
+            (assumed.synchronous && !self.delay.is_bounded(), "message delays have no bound"),
             (
                 assumed.synchronous && self.delay.is_bounded() && group.delay_bound < self.delay.bound(),
-                "messages take longer than the processes think",
+                "messages take longer than the delay bound that the processes assume",
             ),
             (assumed.synchronous && late, "messages and processes may be late beyond any bound"),
             (assumed.synchronous && self.drift_ppm > 0, "clocks drift"),
-            (assumed.detector && !plan.detector, "nobody tells of crashes"),
+            (assumed.detector && !plan.detector, "processes are not notified of crashes"),
         ];
         broken.into_iter().filter(|(is, _)| *is).map(|(_, words)| words.to_string()).collect()
     }

@@ -161,7 +161,7 @@ article{scroll-margin-top:5rem}
 article figure{padding:0;border:0;box-shadow:none}
 article ul{padding-left:1.4rem;list-style:disc}
 pre,.drawing{overflow-x:auto}
-/* Where there is little room it is scrolled: smaller than this nobody could read it. */
+/* On narrow screens it scrolls: a smaller drawing would be unreadable. */
 .plot{width:100%;min-width:46rem;max-width:61.25rem;height:auto}
 pre{margin:var(--apart) 0 0;padding:.7rem;background:var(--raised);border-radius:var(--round);line-height:1.4}
 summary{cursor:pointer;color:var(--accent)}

@@ -302,7 +302,7 @@ fn elections_say_what_they_need() {
     let crash =
         |at| Experiment { faults: vec![Fault::Crash(Id::new(4), at)], ..contended(4, 1, Delay::Constant(DELTA)) };
     let unnoticed = run("bully", crash(50 * DELTA));
-    assert_eq!(unnoticed.broken_assumptions, ["nobody calls an election after the last crash"]);
+    assert_eq!(unnoticed.broken_assumptions, ["no process starts an election after the last crash"]);
     assert!(unnoticed.outcome.violated(Property::Decided));
     let noticed = run("bully", Experiment { starters: vec![(Id::new(2), 51 * DELTA)], ..crash(50 * DELTA) });
     assert_eq!((noticed.severity(), noticed.outcome.election.leader()), (Severity::Fine, Some(Id::new(3))));
@@ -314,10 +314,10 @@ fn elections_say_what_they_need() {
                 ..contended(4, 1, Delay::Constant(DELTA))
             },
         );
-        assert_eq!(back.broken_assumptions, ["processes come back"]);
+        assert_eq!(back.broken_assumptions, ["processes restart"]);
         assert_eq!(back.outcome.election.leader(), Some(Id::new(4)), "{name}");
     }
     let orphaned =
         run("bully", Experiment { detector: Some(true), starters: vec![(Id::new(4), 0)], ..crash(DELTA / 2) });
-    assert_eq!(orphaned.broken_assumptions, ["nobody who calls an election survives"]);
+    assert_eq!(orphaned.broken_assumptions, ["every process that starts an election crashes"]);
 }

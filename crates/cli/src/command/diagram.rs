@@ -15,7 +15,7 @@ use quorate_lab::judge::{Finding, Life, judge, merge, read};
 
 use crate::arguments::Diagram;
 
-/// So many resources are named when one has to be chosen.
+/// Maximum number of resources that an error lists.
 const MOST_NAMED: usize = 10;
 
 pub(crate) fn run(arguments: &Diagram, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
@@ -61,7 +61,7 @@ fn lines(bytes: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     (1..).zip(bytes.split(|&byte| byte == b'\n')).filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace))
 }
 
-/// Whether a trace begins with a record; those of nodes begin with who writes them.
+/// Whether a trace begins with a record; a node's trace begins with a header.
 fn is_of_the_laboratory(bytes: &[u8]) -> bool {
     lines(bytes).next().is_some_and(|(_, line)| serde_json::from_slice::<Record>(line).is_ok())
 }
@@ -88,7 +88,7 @@ fn of_the_laboratory(arguments: &Diagram, path: &Path, bytes: &[u8]) -> Result<R
     Ok(Run { n, records, title, marks, unit: Unit::Delta, missing: Vec::new() })
 }
 
-/// What nodes wrote, put in order by their vector clocks, with what is broken.
+/// The run that nodes recorded, ordered by their vector clocks, with its violations.
 fn of_nodes(arguments: &Diagram, lives: Vec<Life>) -> Result<Run, Failure> {
     let refuse = |error: quorate_lab::judge::TraceError| Failure::Usage(error.to_string());
     let judgement = judge(lives.clone(), None).map_err(refuse)?;
@@ -117,7 +117,7 @@ fn of_nodes(arguments: &Diagram, lives: Vec<Life>) -> Result<Run, Failure> {
     })
 }
 
-/// The mark of what somebody did at a time of its own clock, or of what nobody did until then.
+/// The mark of a violation: at the record of a process at a time of its own clock, or at the end of the run.
 fn mark(records: &[Record], at: Ticks, by: Option<Id>, why: &str) -> Mark {
     let is_it = |record: &Record| {
         let may_be = matches!(record.what, What::Entered { .. } | What::Wrote { .. });

@@ -85,7 +85,9 @@ fn a_backup_begins_another_cluster_with_larger_fences() {
     assert!(of_running.contains("in use by another process"), "{of_running}");
     node.kill();
     assert!(fails(1, &node.address, &["backup", &path("other")]).contains("no node answered at"));
-    assert!(fails(1, "", &["backup", &path("other"), "--data", &path("nowhere")]).contains("is not the data directory"));
+    assert!(
+        fails(1, "", &["backup", &path("other"), "--data", &path("nowhere")]).contains("is not the data directory")
+    );
 
     let mut damaged = std::fs::read(&file).unwrap();
     *damaged.last_mut().unwrap() ^= 1;

@@ -187,20 +187,17 @@ fn what_users_read() -> Vec<Piece> {
         .iter()
         .flat_map(|name| sources(&root().join(format!("crates/{name}/src"))))
     {
-        pieces.extend(prose::of_rust(&path, &text, docs_of(&path)));
-    }
-    for directory in ["crates/lab/src", "crates/server/src/web", "crates/web/src"] {
-        for ending in [".js", ".html"] {
-            if directory.starts_with("crates/web") && ending == ".html" {
-                continue;
-            }
-            for (path, text) in files(directory, ending) {
-                pieces.extend(prose::of_page(&path, &text));
-            }
+        let is_test = path.file_stem().is_some_and(|name| name.to_string_lossy().ends_with("tests"));
+        if !is_test {
+            pieces.extend(prose::of_rust(&path, &text, docs_of(&path)));
         }
     }
-    for (path, text) in files("crates/lab/scenarios", ".txt").into_iter().chain(files("packaging", "")) {
-        pieces.extend(prose::of_text(&path, &text));
+    for directory in ["crates/lab/src", "crates/server/src/web", "crates/web/src"] {
+        pieces.extend(files(directory, ".js").iter().flat_map(|(path, text)| prose::of_script(path, text)));
+        pieces.extend(files(directory, ".html").iter().flat_map(|(path, text)| prose::of_page(path, text)));
+    }
+    for (path, text) in ["crates/lab/scenarios", "packaging"].into_iter().flat_map(|directory| files(directory, "")) {
+        pieces.extend(prose::of_comments(&path, &text));
     }
     pieces
 }

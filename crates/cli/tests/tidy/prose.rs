@@ -88,6 +88,19 @@ pub(crate) fn of_rust(path: &Path, text: &str, docs: Docs) -> Vec<Piece> {
     pieces
 }
 
+/// The text of a literal without placeholders, if it is a text: a single word is a key, a name or a keyword.
+fn text_of(literal: &str) -> Option<String> {
+    let mut text = String::new();
+    let mut rest = literal;
+    while let Some((before, after)) = rest.split_once('{') {
+        text.push_str(before);
+        text.push('…');
+        rest = after.split_once('}').map_or("", |(_, after)| after);
+    }
+    text.push_str(rest);
+    text.trim().contains(' ').then_some(text)
+}
+
 /// Calls whose text is about a mistake in the code, and that no user is meant to see.
 const FOR_DEVELOPERS: [&str; 4] = ["expect(", "reason = ", "unreachable!(", "assert"];
 
@@ -101,14 +114,13 @@ fn strings(path: &Path, code: &str) -> Vec<Piece> {
         if rest.starts_with("//") {
             rest = rest.split_once('\n').map_or("", |(_, after)| after);
         } else if let Some(raw) = raw_string(rest) {
-            found.push(Piece { path: path.into(), line: line_of(rest), text: raw.1.into() });
+            found.extend(text_of(raw.1).map(|text| Piece { path: path.into(), line: line_of(rest), text }));
             rest = &rest[raw.0..];
         } else if next == '"' {
             let (length, literal) = string(rest);
             let is_for_developers = FOR_DEVELOPERS.iter().any(|call| statement.contains(call));
-            if !is_for_developers {
-                found.push(Piece { path: path.into(), line: line_of(rest), text: literal });
-            }
+            let text = text_of(&literal).filter(|_| !is_for_developers);
+            found.extend(text.map(|text| Piece { path: path.into(), line: line_of(rest), text }));
             rest = &rest[length..];
         } else if rest.starts_with("'\"'") || rest.starts_with("'\\\"'") || rest.starts_with("b'\"'") {
             rest = rest.split_once("\"'").map_or("", |(_, after)| after);
@@ -154,17 +166,27 @@ fn string(rest: &str) -> (usize, String) {
     (rest.len(), text)
 }
 
-/// The lines of a script or a page that are not comments.
-pub(crate) fn of_page(path: &Path, text: &str) -> Vec<Piece> {
-    let is_comment = |line: &str| ["//", "/*", "*", "<!--"].iter().any(|start| line.starts_with(start));
-    let lines = (1..).zip(text.lines()).map(|(line, text)| (line, text.trim()));
-    lines
-        .filter(|(_, text)| !text.is_empty() && !is_comment(text))
-        .map(|(line, text)| Piece { path: path.into(), line, text: text.split(" // ").next().unwrap_or(text).into() })
-        .collect()
+/// The texts in a script: what stands between quotes, without the code in templates.
+pub(crate) fn of_script(path: &Path, text: &str) -> Vec<Piece> {
+    let mut pieces = Vec::new();
+    for (line, code) in (1..).zip(text.lines()).filter(|(_, code)| !code.trim_start().starts_with("//")) {
+        for quote in ['"', '`'] {
+            let literals = code.split(quote).skip(1).step_by(2).filter_map(text_of);
+            pieces.extend(literals.map(|text| Piece { path: path.into(), line, text }));
+        }
+    }
+    pieces
 }
 
-/// All lines of a plain text file.
-pub(crate) fn of_text(path: &Path, text: &str) -> Vec<Piece> {
-    (1..).zip(text.lines()).map(|(line, text)| Piece { path: path.into(), line, text: text.into() }).collect()
+/// The lines of a page.
+pub(crate) fn of_page(path: &Path, text: &str) -> Vec<Piece> {
+    (1..).zip(text.lines()).map(|(line, text)| Piece { path: path.into(), line, text: text.trim().into() }).collect()
+}
+
+/// The comments of a file in which they begin with `#`.
+pub(crate) fn of_comments(path: &Path, text: &str) -> Vec<Piece> {
+    let lines = (1..).zip(text.lines()).filter(|(_, text)| text.starts_with('#'));
+    lines
+        .map(|(line, text)| Piece { path: path.into(), line, text: text.trim_start_matches(['#', ' ']).into() })
+        .collect()
 }

@@ -73,7 +73,7 @@ pub struct Happening {
     /// Name of the operator who released it by force.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<String>,
-    /// Delay in milliseconds, during which nobody acquires the lock.
+    /// Delay in milliseconds, during which no session acquires the lock.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
     /// Whether the session ended because it was not renewed in time.

@@ -84,7 +84,7 @@ pub struct Renewed {
     pub ttl_ms: u64,
 }
 
-/// Who may hold the lock at the same time.
+/// Sessions that can hold the lock at the same time: one, all that share it, or up to a number of permits.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
@@ -117,9 +117,9 @@ pub struct AcquireLock {
     /// Longest time to wait in the queue; 0 does not wait. If missing, the request waits until the lock is granted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub wait: Option<Span>,
-    /// Who may hold the lock at the same time.
+    /// Sessions that can hold the lock at the same time: one, all that share it, or up to a number of permits.
     pub mode: Mode,
-    /// If the holder's session expires, nobody else acquires the lock for this long. This gives a write that is under
+    /// If the holder's session expires, no other session acquires the lock for this long. This gives a write that is under
     /// way time to arrive before the next holder's writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,

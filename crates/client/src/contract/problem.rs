@@ -148,7 +148,7 @@ pub struct Problem {
     pub title: String,
     /// HTTP status of the response.
     pub status: u16,
-    /// What happened, whether anything was changed, and what to do.
+    /// Explanation for people: the error, whether anything was changed, and what to do.
     pub detail: String,
     /// Field of the request that is wrong.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -66,11 +66,11 @@ pub enum Request {
         request: u64,
         /// The lock or election.
         subject: Subject,
-        /// Who may hold it at the same time.
+        /// Sessions that can hold the lock at the same time.
         mode: Mode,
         /// Longest time to wait in the queue; 0 does not wait, none waits until it is granted.
         wait_ms: Option<u64>,
-        /// If the holder's session expires, nobody else acquires the lock for this long.
+        /// If the holder's session expires, no other session acquires the lock for this long.
         delay_ms: u64,
         /// Value that the leader publishes.
         value: Vec<u8>,

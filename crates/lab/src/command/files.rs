@@ -95,7 +95,7 @@ pub(crate) fn check_standard_output(option: &str, path: &Path, terminal: &Termin
     }
 }
 
-/// A command as one would type it: the program without its folder, and words that a shell takes as they are.
+/// A command line to type in a shell: the program without its directory, and quoted words.
 pub fn command_line(words: impl IntoIterator<Item = OsString>) -> String {
     let mut words = words.into_iter();
     let program = words.next().unwrap_or_default();

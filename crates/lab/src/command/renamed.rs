@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 
-/// What to use in `sim` instead of an option that it does not have.
+/// Replacements for options that `sim` does not have.
 const IN_SIM: &[(&str, &str)] = &[
     ("loss", "use --loss-rate P, the probability that a message is lost"),
     ("losses", "use --loss-rate P, the probability that a message is lost (`check` counts losses)"),
@@ -29,7 +29,7 @@ const IN_SIM: &[(&str, &str)] = &[
     ("plot", "it was removed: `--json` prints the distribution of waiting times"),
 ];
 
-/// What to use in `check` instead of an option that it does not have.
+/// Replacements for options that `check` does not have.
 const IN_CHECK: &[(&str, &str)] = &[
     ("entries", "use --entries-each R, the number of requests of each process"),
     ("loss", "use --losses L, the maximum number of lost messages"),

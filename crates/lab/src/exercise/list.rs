@@ -167,7 +167,7 @@ pub(super) static ALL: &[Exercise] = &[
     },
     Exercise {
         number: 7,
-        title: "I have heard from you",
+        title: "I have your message",
         lesson: &QUEUEING,
         hint: "What does the last release of a process say about its next request? An application message may be \
             faster than both.",
@@ -195,7 +195,7 @@ pub(super) static ALL: &[Exercise] = &[
     },
     Exercise {
         number: 9,
-        title: "Nobody is ahead of me",
+        title: "No request is ahead of mine",
         lesson: &QUEUEING,
         hint: "A process that is inside does not need its queue. Until when?",
         explanation: "A process that is inside replies to a request without putting it into its queue. When it \

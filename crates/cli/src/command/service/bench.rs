@@ -84,7 +84,7 @@ struct Run {
     last_fence: AtomicU64,
 }
 
-/// What one client saw while it was measured.
+/// Measurements of one client.
 struct Tally {
     acquire: Histogram<u64>,
     release: Histogram<u64>,

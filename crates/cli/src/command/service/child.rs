@@ -22,7 +22,7 @@ pub(super) enum End {
     Lost,
 }
 
-/// What to do to the command when the lock is lost.
+/// The way to stop the command when the lock is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
 pub(crate) enum OnLoss {
     /// Send SIGTERM, and SIGKILL after 5 seconds

@@ -56,7 +56,7 @@ Examples:
   Exit with 122 if there is a leader:
     quorate elect db --try -- ./run-primary.sh";
 
-/// What a script has to know.
+/// Variables and exit codes, for scripts.
 const EXIT_CODES: &str = "\
 Exit codes:
   The exit code of COMMAND, or

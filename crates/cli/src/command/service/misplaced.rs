@@ -41,7 +41,7 @@ fn quoted(word: &str) -> String {
     }
 }
 
-/// What is wrong with an option that does not exist, and which one was probably meant.
+/// Explains that an option does not exist, and suggests a similar one.
 fn unknown_option(command: &clap::Command, written: &str) -> String {
     let (name, option) = (command.get_name(), written.split('=').next().unwrap_or(written));
     let known = command.get_arguments().filter_map(|argument| argument.get_long());

@@ -106,7 +106,7 @@ fn in_words(ms: u64) -> String {
     }
 }
 
-/// What others have written, on one line and without what a terminal would take for a command.
+/// Text of other programs, on one line and without control characters for terminals.
 fn harmless(text: &str) -> String {
     text.chars().flat_map(|c| if c.is_control() { c.escape_default().collect() } else { vec![c] }).collect()
 }

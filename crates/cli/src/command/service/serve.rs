@@ -270,7 +270,7 @@ fn refuse_what_turns_have_not(
         "the peer engine has a fixed list of members, to which no node can be added: instead of --join, name all of \
          them with --member on every node"
     } else if advertise.is_some() {
-        "with the peer engine, --member says where other nodes reach this node: leave out --advertise"
+        "with the peer engine, --member gives the address at which other nodes reach this node: leave out --advertise"
     } else if members.is_empty() {
         "the peer engine has a fixed list of members: name all of them with --member, this node included, as in \
          --member 1=127.0.0.1:7431"

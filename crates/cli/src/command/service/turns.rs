@@ -13,7 +13,7 @@ use quorate_lab::command::parse;
 use quorate_server::peer::TurnSettings;
 use serde::Deserialize;
 
-/// How nodes agree on who holds a lock.
+/// How nodes agree on the holder of a lock.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub(super) enum EngineName {

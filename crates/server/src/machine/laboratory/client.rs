@@ -215,7 +215,7 @@ impl Client {
             | Message::Release(..)
             | Message::Renew(..)
             | Message::Write(..) => {
-                effects.unexpected(from, "a request to somebody who is not the server");
+                effects.unexpected(from, "a request to a process that is not the server");
             }
         }
     }

@@ -26,6 +26,6 @@ impl OwnLog {
         let (sender, synced) = tokio::sync::oneshot::channel();
         let (since, times) = (Instant::now(), Arc::new(SyncTimes::default()));
         self.0.flush(Some(Synced { since, times, whom: Waiting::Here(sender) }), Writer::Here)?;
-        synced.blocking_recv().unwrap_or_else(|_| Err(io::Error::other("nobody answered")))
+        synced.blocking_recv().unwrap_or_else(|_| Err(io::Error::other("the writer ended without an answer")))
     }
 }
