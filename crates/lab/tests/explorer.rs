@@ -236,7 +236,7 @@ fn a_limit_is_never_a_proof() {
     let findings = explore("ricart-agrawala", &few);
     assert!(!findings.complete);
     for (goal, verdict) in &findings.verdicts {
-        assert!(matches!(verdict, Verdict::Undecided(why) if why.contains("more than 100 states")), "{goal}");
+        assert!(matches!(verdict, Verdict::Undecided(why) if why.contains("limit of 100 states")), "{goal}");
     }
     let little = Exploration { max_bytes: 1, ..Exploration::default() };
     assert!(!explore("ricart-agrawala", &little).complete);

@@ -73,9 +73,9 @@ impl Speaker {
         }
         let (id, heard) = (id.number(), self.identity.incarnation);
         let why = if is_known {
-            format!("node {id} is in incarnation {incarnation}, but was connected in incarnation {known} before")
+            format!("node {id} is in incarnation {incarnation}, but was connected in incarnation {heard} before")
         } else {
-            format!("node {id} uses another data directory than it did in incarnation {known}")
+            format!("node {id} uses another data directory than it did in incarnation {heard}")
         };
         Err(Refusal::Forgetful(format!(
             "{why}, so it may lack state that the other members rely on: start it on the data directory that it had \

@@ -82,10 +82,13 @@ impl Process {
         let status = timeout(GRACE, self.child.wait()).await;
         let log = std::fs::read_to_string(&self.log).unwrap_or_default();
         let last = log.lines().last().unwrap_or("it printed no error");
-        let last = last.strip_prefix("quorate: ").unwrap_or(last);
+        // With --json, an error is an object.
+        let object = serde_json::from_str::<Value>(last).ok();
+        let error = object.as_ref().and_then(|object| object["error"].as_str()).unwrap_or(last);
+        let error = error.strip_prefix("quorate: ").unwrap_or(error);
         match status {
-            Ok(Ok(status)) if status.code() == Some(2) => Failure::Usage(last.into()),
-            _ => Failure::Failed(format!("process {} did not start: {last}", self.pid)),
+            Ok(Ok(status)) if status.code() == Some(2) => Failure::Usage(error.into()),
+            _ => Failure::Failed(format!("process {} did not start: {error}", self.pid)),
         }
     }
 
