@@ -416,7 +416,7 @@ fn what_is_no_trace_is_refused_by_file_and_line() {
     let version = spoilt(&|file| file.replace("\"version\":1", "\"version\":2"));
     assert!(version.starts_with("2.trace, line 1: the trace has version 2, this program reads version 1"), "{version}");
     let other = spoilt(&|file| file.replace("\"cluster\":\"test\"", "\"cluster\":\"prod\""));
-    assert!(other.contains("of \"prod\"") && other.contains("of \"test\""), "{other}");
+    assert!(other.contains("cluster \"prod\"") && other.contains("cluster \"test\""), "{other}");
     let whose = spoilt(&|file| file.replace("\"process\":2,\"event\"", "\"process\":3,\"event\""));
     assert_eq!(whose, "2.trace, line 2: the record is of p3, but the trace is of p2");
     let past = spoilt(&line(3, r#"{"at":1,"process":2,"event":"wanted","past":[[0,0],[1,1]]}"#));
