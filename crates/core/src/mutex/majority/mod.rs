@@ -634,7 +634,7 @@ mod tests {
             assert!(matches!(group(n, votes), Err(SettingError::Refused(_))), "{votes} of {n}");
         }
         let why = group(4, "2").unwrap_err().to_string();
-        assert_eq!(why, "option votes = 2: of 4 coordinators it takes 3 to 4 votes");
+        assert_eq!(why, "option votes = 2: with 4 coordinators, give 3 to 4 votes, or 0 for the smallest majority");
         // All of three are needed if all are demanded.
         let mut first = Majority::new(&test_setting(&Majority::ENTRY, 1, 3, &[("votes", "3")]));
         effects_of(1, &mut first, Event::Start { incarnation: 1, saved: None });

@@ -323,12 +323,12 @@ mod tests {
     fn a_missing_plane_is_explained_with_what_to_take_instead() {
         assert_eq!(
             VotingSets::why_no_plane(8),
-            "no finite projective plane of n = 8 processes is known: take n = 7 or n = 13, or the sets `grid` or \
-             `best`, which exist for every n"
+            "no finite projective plane with n = 8 processes is known; use n = 7 or n = 13, or the voting sets `grid` \
+             or `best`, which exist for every n"
         );
-        assert!(VotingSets::why_no_plane(2).contains("take n = 1 or n = 3, or"));
+        assert!(VotingSets::why_no_plane(2).contains("use n = 1 or n = 3, or"));
         // The next plane, of order 128, is larger than any group.
-        assert!(VotingSets::why_no_plane(16_383).contains("take n = 16257, or"));
+        assert!(VotingSets::why_no_plane(16_383).contains("use n = 16257, or"));
     }
 
     #[test]
