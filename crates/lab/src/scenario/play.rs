@@ -481,10 +481,9 @@ where
         if possible.is_empty() {
             return format!("{why}; no step is possible here: no message is in transit and no process waits");
         }
-        let more = possible.len().saturating_sub(MOST_POSSIBILITIES);
-        let shown: Vec<_> = possible.into_iter().take(MOST_POSSIBILITIES).collect();
-        let rest = if more > 0 { format!(", and {more} more") } else { String::new() };
-        format!("{why}; possible here: {}{rest}", shown.join(", "))
+        let (shown, rest) = possible.split_at(possible.len().min(MOST_POSSIBILITIES));
+        let more = if rest.is_empty() { String::new() } else { format!(", and {} more", rest.len()) };
+        format!("{why}; possible here: {}{more}", shown.join(", "))
     }
 
     /// What the run says about properties: about those that need its end only if nothing is left that has to happen.
@@ -494,8 +493,7 @@ where
         let verdict = |property: Property| {
             let mut monitor = Monitor::new(property, self.stage.n());
             let broken = self.records.iter().find_map(|record| monitor.observe(record));
-            let end = self.steps.len() as u64 * DELTA;
-            broken.or_else(|| monitor.end(end)).map_or(Verdict::Held, Verdict::Violated)
+            broken.or_else(|| monitor.end(self.steps.len() as u64 * DELTA)).map_or(Verdict::Held, Verdict::Violated)
         };
         (judged.into_iter().map(|property| (property, verdict(property))).collect(), open)
     }

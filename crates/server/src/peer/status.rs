@@ -35,7 +35,8 @@ impl Status {
             ));
         }
         let awaited = node.awaited.as_ref()?;
-        let senders = if awaited.is_empty() { suspected } else { names(awaited.iter().map(|id| id.number()).collect()) };
+        let awaited_names = || names(awaited.iter().map(|id| id.number()).collect());
+        let senders = if awaited.is_empty() { suspected } else { awaited_names() };
         let others = if awaited.is_empty() { ", which other members can reach" } else { "" };
         Some(format!(
             "this node has not joined its group yet and grants nothing: it waits for a message from \
