@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 /// Where messages are logged.
-const SOURCES: &[&str] = &["src"];
+const SOURCES: &[&str] = &["src", "../net/src"];
 const TABLE: &str = include_str!("../../../docs/logs.md");
 const LEVELS: [&str; 5] = ["error", "warn", "info", "debug", "trace"];
 

@@ -50,6 +50,16 @@ pub enum Failure {
         /// The error of the operating system.
         error: std::io::Error,
     },
+    /// The command failed with a kind and an exit code of its own.
+    #[error("{text}")]
+    Own {
+        /// The reason, and what to do.
+        text: String,
+        /// The kind of error.
+        kind: &'static str,
+        /// The exit code.
+        code: u8,
+    },
     /// The arguments are wrong; the text says what is accepted.
     #[error("{0}")]
     Usage(String),
@@ -76,7 +86,7 @@ const LIVENESS: u8 = 11;
 const UNDECIDED: u8 = 12;
 
 impl Failure {
-    /// The exit code of the command: 2 for mistakes in its arguments, else 1.
+    /// The exit code of the command: 2 for mistakes in its arguments, else 1 or one of its own.
     pub fn code(&self) -> u8 {
         match self {
             Failure::Experiment(_)
@@ -86,6 +96,7 @@ impl Failure {
             | Failure::Voting(_)
             | Failure::Scenario { .. }
             | Failure::Usage(_) => USAGE,
+            Failure::Own { code, .. } => *code,
             Failure::Expected(_)
             | Failure::Failed(_)
             | Failure::Reading { .. }
@@ -106,6 +117,7 @@ impl Failure {
             Failure::Scenario { .. } => "scenario",
             Failure::Expected(_) => "unexpected",
             Failure::Failed(_) => "failed",
+            Failure::Own { kind, .. } => kind,
             Failure::Reading { .. } => "read",
             Failure::Output(_) | Failure::File { .. } => "write",
         }

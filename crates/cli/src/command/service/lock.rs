@@ -207,17 +207,14 @@ fn hold(wanted: Wanted, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
         let signals = Signals::hear()?;
         Ok(obtain_and_run(wanted, signals, terminal).await)
     })?;
-    Ok(match held {
-        Ok(code) => ExitCode::from(code),
-        Err(error) => {
-            terminal.complain(&failed(&error).to_string());
-            ExitCode::from(match (&error, error.kind()) {
-                (_, Some(ProblemKind::Held)) => BUSY,
-                (_, Some(ProblemKind::WaitedInVain)) => IN_VAIN,
-                (Error::Usage(_), _) | (_, Some(ProblemKind::BadRequest)) => USAGE,
-                _ => FAILED,
-            })
-        }
+    held.map(ExitCode::from).map_err(|error| {
+        let (kind, code) = match (&error, error.kind()) {
+            (_, Some(ProblemKind::Held)) => ("held", BUSY),
+            (_, Some(ProblemKind::WaitedInVain)) => ("timeout", IN_VAIN),
+            (Error::Usage(_), _) | (_, Some(ProblemKind::BadRequest)) => ("usage", USAGE),
+            _ => ("failed", FAILED),
+        };
+        Failure::Own { text: failed(&error).to_string(), kind, code }
     })
 }
 
