@@ -42,7 +42,7 @@ type Numbers = BTreeMap<String, String>;
 /// Compares a line of the README with a printed one. Returns the numbers that are known then, if the lines agree.
 fn agree(expected: &str, actual: &str, numbers: &Numbers) -> Option<Numbers> {
     // What differs from run to run stands after one of these words.
-    let varying = Regex::new(r"(?:fence |process |127\.0\.0\.1:|smaller than )(\d+)|^(\d+)$").unwrap();
+    let varying = Regex::new(r"(?:fence |process |127\.0\.0\.1:|because |less than )(\d+)|^(\d+)$").unwrap();
     let written: Vec<_> =
         varying.captures_iter(expected).flat_map(|found| found.iter().skip(1).flatten().collect::<Vec<_>>()).collect();
     let (mut pattern, mut end) = (String::from("^"), 0);

@@ -273,7 +273,7 @@ fn the_answers_name_scenarios_that_there_are() {
         .map(|rest| rest.split(|letter: char| letter == '`' || letter.is_whitespace()).next().unwrap())
         .collect();
     assert!(named.len() >= 25, "{named:?}");
-    for name in named {
+    for name in named.into_iter().filter(|name| *name != "NAME") {
         assert!(builtin::find(name).is_some(), "there is no scenario {name}");
     }
 }
