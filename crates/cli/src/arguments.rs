@@ -209,8 +209,8 @@ pub(crate) struct Judge {
     #[arg(required = true)]
     pub(crate) file: Vec<PathBuf>,
 
-    /// Waiting time, such as 10s, from which an unserved request at the end violates progress [default: five times the
-    /// nodes' tolerance]
+    /// A request that still waits at the end violates progress if it has waited longer than this, such as 10s [default:
+    /// five times the nodes' tolerance]
     #[arg(long, value_name = "DURATION", value_parser = parse::duration)]
     pub(crate) patience: Option<u64>,
 }

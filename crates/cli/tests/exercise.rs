@@ -52,7 +52,7 @@ fn an_answer_is_the_shortest_run_and_the_right_line() {
     }
     let answer = &json(&["exercise", "2", "--answer"])["answer"];
     assert_eq!(answer["steps"].as_array().unwrap().len(), 6);
-    assert_eq!(answer["why"], "p2 entered while p1 was inside");
+    assert_eq!(answer["why"], "p1 entered while p2 was inside");
     assert_eq!(
         answer["right_lines"],
         serde_json::json!(["            Phase::Waiting { request, .. } => *request < theirs,"])

@@ -17,7 +17,10 @@ pub enum Error {
         why: String,
     },
     /// A node's response could not be understood, so its version differs from the client's.
-    #[error("unexpected response from {node}: {why}; client and node must have the same version")]
+    #[error(
+        "unexpected response from {node}: {why}; check that this is the address of a Quorate node, and that client and \
+         node have the same version"
+    )]
     NotUnderstood {
         /// The node.
         node: String,

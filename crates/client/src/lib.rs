@@ -23,7 +23,8 @@
 //! releases its locks after the session's TTL.
 //!
 //! A [`Guard`] is a lock that you hold, or an election that you have won. Dropping it releases the lock.
-//! [`Guard::valid_for`] returns how long you surely hold the lock, and [`Guard::lost`] completes when you have lost it.
+//! [`Guard::valid_for`] returns for how long you are guaranteed to hold the lock, and [`Guard::lost`] completes when
+//! you have lost it.
 //! The client counts the TTL from the moment when it *sent* the last successful renewal, on a clock that also runs
 //! while the machine is suspended, and subtracts a margin for clock drift. It therefore considers a lock lost before
 //! the service can grant it to another session.

@@ -121,7 +121,9 @@ impl Session {
             Some((_, Ok(_))) => Ok(()),
             Some((_, Err(error))) if error.kind() == Some(ProblemKind::NoSession) => Ok(()),
             Some((_, Err(error))) => Err(error),
-            None => Err(Error::SessionOver("no node confirmed that it was closed; it expires by itself".into())),
+            None => {
+                Err(Error::SessionOver("closed here, but no node answered; the service ends it after its TTL".into()))
+            }
         }
     }
 }

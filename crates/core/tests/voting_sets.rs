@@ -152,8 +152,8 @@ fn why_there_is_no_plane_names_the_nearest() {
     for n in (2..=Fence::MOST_PROCESSES).filter(|n| !planes.contains(n)) {
         let why = VotingSets::why_no_plane(n);
         let above = planes.partition_point(|&plane| plane < n);
-        assert!(why.contains(&format!("of n = {n} processes")), "{why}");
-        assert!(why.contains(&format!("take n = {}", planes[above - 1])), "{why}");
+        assert!(why.contains(&format!("with n = {n} processes")), "{why}");
+        assert!(why.contains(&format!("use n = {}", planes[above - 1])), "{why}");
         assert!(planes.get(above).is_none_or(|plane| why.contains(&format!(" or n = {plane},"))), "{why}");
     }
 }

@@ -118,9 +118,9 @@ pub enum ExperimentError {
     UnknownAlgorithm(#[from] UnknownAlgorithm),
     #[error(transparent)]
     Setting(#[from] SettingError),
-    #[error("{algorithm} does not recover here: {known} do")]
+    #[error("{algorithm} has no recovery from crashes; these algorithms have it: {known}")]
     NoRecovery { algorithm: &'static str, known: String },
-    #[error("{what} of process {id}: there are processes 1 to {n}")]
+    #[error("{what} of process {id}: no such process; process ids are 1 to {n}")]
     NoSuchProcess { what: &'static str, id: u32, n: u32 },
     #[error("partition: process {id} is in two parts")]
     PartitionOverlap { id: u32 },
@@ -128,13 +128,13 @@ pub enum ExperimentError {
     EmptyInterval { what: &'static str, from: String, to: String },
     #[error("restart of process {id} at {at}: it has not crashed before that")]
     RestartWithoutCrash { id: u32, at: String },
-    #[error("starter {id} does not live when the run begins")]
+    #[error("process {id} cannot start an election at time 0, because it is absent; choose another starter")]
     DeadStarter { id: u32 },
     #[error("all {n} processes are absent from the beginning: at least one must live")]
     NobodyLives { n: u32 },
-    #[error("bound {bound}: processes that expect answers within less than 0.001 δ do nothing but ask again")]
+    #[error("delay bound {bound}: it must be at least 0.001 δ; otherwise processes only ask again")]
     BadBound { bound: String },
-    #[error("delay {least}..{most}: the least must be at least 0.000001 and at most the other")]
+    #[error("delay {least}..{most}: the first value must be at least 0.000001 δ and not larger than the second")]
     BadDelay { least: String, most: String },
 }
 

@@ -97,7 +97,7 @@ fn names_of_lines_are_letters_that_cover_no_point_and_fit_beside_the_legend() {
         let figures = figures(&rows);
         let alone = named(&figures, "messages-alone").svg();
         let texts = words(&alone);
-        assert!(texts.contains("(B, but for messages to oneself)"), "the legend has all of it: {texts:?}");
+        assert!(texts.contains("(B, without messages to oneself)"), "the legend has all of it: {texts:?}");
         let named: BTreeSet<_> = points_and_names(&alone).1.into_iter().map(|(text, _)| text).collect();
         assert_eq!(named.iter().map(String::as_str).collect::<Vec<_>>(), ["A, D, E", "A, E", "B"]);
         for figure in &figures {

@@ -100,7 +100,7 @@ mod acknowledged {
         let recovery = Some(Beside::Ring);
         let options = vec![(YES.0.into(), YES.1.into())];
         let error = Exploration { recovery, options, ..of(3) }.run("token-ring", &mut |_| {}).unwrap_err();
-        assert!(error.to_string().contains("a crash may take the acknowledgement and not the token"), "{error}");
+        assert!(error.to_string().contains("a crash could lose the acknowledgement but not the token"), "{error}");
     }
 }
 

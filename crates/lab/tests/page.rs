@@ -193,7 +193,7 @@ fn a_process_is_shown_before_and_after_a_step() {
     assert!(state["before"].as_str().unwrap().contains("Wanted"), "{state}");
     assert!(state["after"].as_str().unwrap().contains("Held"), "{state}");
     let (status, why) = refused(address, &format!("/api/state?{path}&record=100000&process=1"));
-    assert_eq!((status, why.as_str()), (400, "record 100000 of this run is not one of p1"));
+    assert_eq!((status, why.as_str()), (400, "record 100000 of this run does not belong to p1"));
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn long_searches_of_one_visitor_keep_no_other_from_a_run() {
     for path in ["/api/run?algorithm=central&n=3&entries=2", "/api/state?algorithm=central&n=3&record=0&process=1"] {
         let mut answer = String::new();
         get_as_another(address, path).read_to_string(&mut answer).expect("an answer, while the others are busy");
-        assert!(answer.starts_with("HTTP/1.0 200") || answer.contains("is not one of"), "{answer}");
+        assert!(answer.starts_with("HTTP/1.0 200") || answer.contains("does not belong to"), "{answer}");
     }
     drop(busy);
 }
@@ -319,7 +319,10 @@ fn the_checker_says_what_its_verdicts_leave_open() {
     let events = events(&body);
     let (_, found) = events.last().unwrap();
     let order = found["verdicts"].as_array().unwrap().iter().find(|one| one["goal"] == "request-order").unwrap();
-    assert_eq!(order["why"], "in runs without application messages; --pokes allows some", "{order}");
+    assert_eq!(
+        order["why"], "checked without application messages; --pokes P explores runs with up to P of them",
+        "{order}"
+    );
 }
 
 #[test]
@@ -359,7 +362,7 @@ fn what_is_too_much_or_makes_no_sense_is_refused_in_words() {
     for (path, words) in [
         ("/api/run?algorithm=raft", "unknown algorithm `raft`"),
         ("/api/run?n=65", "n = 65 is more than this laboratory allows: at most 64"),
-        ("/api/run?crash=9@1", "crash of process 9: there are processes 1 to 5"),
+        ("/api/run?crash=9@1", "crash of process 9: no such process; process ids are 1 to 5"),
         ("/api/run?delay=later", "`later` is not a delay"),
         ("/api/run?loss=0.1", "this page has no parameter loss: use --loss-rate P"),
         ("/api/check?loss=1", "this page has no parameter loss: use --losses L"),

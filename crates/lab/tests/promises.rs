@@ -204,7 +204,7 @@ fn bully_with_too_tight_a_deadline_names_two_leaders() {
         ..contended(5, seed, Delay::Uniform(DELTA / 2, DELTA))
     });
     assert_eq!(report.severity(), Severity::Safety);
-    assert_eq!(report.broken_assumptions, ["messages take longer than the processes think"]);
+    assert_eq!(report.broken_assumptions, ["messages take longer than the delay bound that the processes assume"]);
 }
 
 /// B4c: who answers only while it has no election of its own running.

@@ -37,7 +37,7 @@ fn who_always_tries_at_the_same_time_as_others_never_enters() {
         for process in 1..=n {
             let tries = format!("p{process} times out: back-off");
             assert!(round.contains(&tries), "p{process} tries again on the way round: {round:#?}");
-            let refused = format!("p{process} gets refuse");
+            let refused = format!("p{process} receives refuse");
             assert!(round.iter().any(|step| step.starts_with(&refused)), "and is refused: {round:#?}");
         }
         assert!(found.why.ends_with("can repeat for ever, with larger numbers each time"), "{}", found.why);

@@ -340,7 +340,11 @@ fn what_once_went_wrong_does_not_again() {
 fn what_does_not_recover_is_refused() {
     for algorithm in ["maekawa", "ring", "heartbeat"] {
         let error = world(1).run(algorithm, Spectators::default()).unwrap_err().to_string();
-        assert!(error.starts_with(&format!("{algorithm} does not recover here: central, ")), "{error}");
+        assert!(
+            error
+                .starts_with(&format!("{algorithm} has no recovery from crashes; these algorithms have it: central, ")),
+            "{error}"
+        );
     }
 }
 

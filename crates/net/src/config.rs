@@ -306,7 +306,8 @@ impl Config {
         let group = Group::new(entry, n, bound, Timing::Asynchronous, options)?.recovering(entry, Some(recovering))?;
         let program = format!("{}{}", entry.name, chosen.concat());
         let terms = format!(
-            "{program} among {n}, {} elections, {} a quorum guard, beats every {:?}, tolerance {:?}, delays of {:?}",
+            "{program} among {n} members, {} election, {} quorum guard, heartbeat every {:?}, tolerance {:?}, \
+             message delay {:?}",
             self.election.name(),
             if self.is_guarded { "with" } else { "without" },
             self.beat,

@@ -48,8 +48,8 @@
 //! - **Quorum guard.** A node that does not trust a majority of the members grants no locks, and reports the loss of
 //!   those that it has granted ([`Guard::lost`]). [`Config::guard`] turns this off.
 //! - **Recovery.** State that must survive a crash is fsynced before the message that depends on it is sent. A node
-//!   restarts on its data directory, and its locks are released. Start a node whose directory was lost once with
-//!   [`Config::forgotten`].
+//!   restarts on its data directory, and its locks are released. If that directory is lost, start the node with
+//!   [`Config::forgotten`], for one start only.
 //! - **Only members take part.** With [`Config::tls`], connections use mutual TLS. Input from the network is checked
 //!   before it is used, and a process that is not a member is rejected with a reason that both sides log.
 //!

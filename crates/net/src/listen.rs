@@ -222,7 +222,11 @@ impl Listener {
         };
         if !has_shown {
             let id = id.number();
-            return Err(format!("the certificate is not that of node {id}: give node {id} its own").into());
+            return Err(format!(
+                "the certificate of this connection is not valid for node {id}: create one for node {id} (`quorate \
+                 keys nodes`, with a NAME that ends with {id})"
+            )
+            .into());
         }
         let (speaking, is_new) = self.speakers.admit(id, hello.identity, Instant::now())?;
         if is_new {

@@ -98,7 +98,7 @@ impl<M: Mutex> Running<M> {
         mut commands: mpsc::UnboundedReceiver<Command>,
         mut connected: mpsc::Receiver<Inlet>,
     ) {
-        info!(node = self.me.number(), incarnation = self.incarnation, terms = %self.terms, "node started");
+        info!(node = self.me.number(), incarnation = self.incarnation, terms = %self.terms, "member started");
         self.driver.start();
         let mut inlets = Inlets::new(self.me);
         let mut arrived: Vec<Arrived<MessageOf<M>>> = Vec::with_capacity(BATCH);
@@ -162,7 +162,7 @@ impl<M: Mutex> Running<M> {
             }
             self.driver.ring();
         }
-        info!(node = self.me.number(), "node stopped");
+        info!(node = self.me.number(), "member stopped");
         // Whoever asks from now on, or has asked in vain, is told that it has stopped.
         commands.close();
         self.farewell(inlets, arrived).await;
@@ -174,7 +174,7 @@ impl<M: Mutex> Running<M> {
         let late = due.map_or(Duration::ZERO, |due| now.saturating_duration_since(due));
         if self.is_guarded && late >= self.patience && self.resigned_for != due {
             self.resigned_for = due;
-            warn!(node = self.me.number(), ?late, "node resumed after a pause");
+            warn!(node = self.me.number(), pause = ?late, "node resumed after a pause");
             let peers: Vec<_> = self.peers.iter().map(|peer| peer.id).collect();
             for &id in &peers {
                 self.driver.happen(Event::Notice(Notice::Suspect(id)));

@@ -78,8 +78,8 @@ impl Speaker {
             format!("node {id} uses another data directory than it did in incarnation {heard}")
         };
         Err(Refusal::Forgetful(format!(
-            "{why}, so it may lack state that the other members rely on: start it on the data directory that it had \
-             then or, if that is lost or was the wrong one, once with `Config::forgotten` (`quorate serve --forgotten`)"
+            "{why}, so it may lack state that the other members rely on: start it on its latest data \
+             directory. If that directory is lost, start it once with `Config::forgotten` (`quorate serve --forgotten`)"
         )))
     }
 

@@ -220,7 +220,7 @@ fn explain_certificate(why: &CertificateError) -> String {
 fn explain_alert(alert: AlertDescription) -> String {
     match alert {
         AlertDescription::UnknownCA | AlertDescription::DecryptError => {
-            format!("the peer rejected this node's certificate, which its CA has not signed: {ONE_AUTHORITY}")
+            format!("the peer rejected this node's certificate, which the peer's CA has not signed: {ONE_AUTHORITY}")
         }
         AlertDescription::CertificateExpired => {
             "the peer rejected this node's certificate, which has expired or is not valid yet: create a new one \

@@ -36,7 +36,8 @@ pub enum Unavailable {
     },
     /// It is not known whether it was done. Asking again with the same number finds out.
     #[error(
-        "the outcome is unknown: it may have been done or not; send the request again with the same request number"
+        "the outcome is unknown: the change may or may not have been made; send the request again with the same \
+         request number"
     )]
     Unknown,
     /// There is too much to do. Nothing was done.

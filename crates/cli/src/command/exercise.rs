@@ -105,7 +105,7 @@ fn bounds(exercise: &Exercise) -> String {
         2 => "twice".to_string(),
         other => format!("{} times", number(other)),
     };
-    let verb = if exercise.lesson.is_about_elections() { "calls an election" } else { "asks" };
+    let verb = if exercise.lesson.is_about_elections() { "starts an election" } else { "requests entry" };
     let order = if exercise.lesson.is_fifo() {
         "messages between two processes arrive in order"
     } else {

@@ -70,9 +70,9 @@ fn clock(Correction { process, incarnation, ahead }: &Correction) -> String {
 fn title(judgement: &Judgement) -> String {
     let options = judgement.header.options.iter().map(|(key, value)| format!(", {key}={value}"));
     let [lives, killed] = [judgement.lives.len(), judgement.lives.iter().filter(|life| life.ended.is_none()).count()];
-    let ends = if killed > 0 { format!(", {killed} of them end abruptly") } else { String::new() };
+    let ends = if killed > 0 { format!(", {killed} of them without a regular end") } else { String::new() };
     format!(
-        "{}{}, {} nodes, {} records of {lives} lives{ends}",
+        "{}{}, {} nodes, {} records of {lives} incarnations{ends}",
         styled(HEADING, judgement.entry.name),
         options.collect::<String>(),
         judgement.header.n,
@@ -115,7 +115,7 @@ fn resources(judgement: &Judgement) -> String {
         return String::new();
     }
     let mut table = Table::new(1);
-    table.row(["resource", "entries", "messages", "an entry"]);
+    table.row(["resource", "entries", "messages", "per entry"]);
     for resource in judgement.resources.iter().take(MOST_SHOWN) {
         let each = resource.bill.per_entry().map_or("–".to_string(), number);
         let name = format!("{:?}", resource.name);
@@ -133,7 +133,7 @@ fn costs(judgement: &Judgement) -> String {
     table.row(["messages".to_string(), bill.total().to_string()]);
     for (kind, count) in &bill.messages {
         let each = if bill.entries > 0 { number(*count as f64 / bill.entries as f64) } else { "–".into() };
-        table.row([format!("  {kind}"), count.to_string(), format!("{each} an entry")]);
+        table.row([format!("  {kind}"), count.to_string(), format!("{each} per entry")]);
     }
     let clocks = match bill.negative {
         0 => String::new(),

@@ -91,14 +91,14 @@ fn who_is_told_to_end_does_not_wait_for_a_service_that_is_gone() {
 fn a_refused_lock_is_reported_as_an_object_with_json() {
     let directory = Directory::new();
     let node = Served::start(directory.path(), &[]);
-    let mut holder = start(&node, &["lock", "job"]);
+    let holder = start(&node, &["lock", "job"]);
     holder.line();
     for (arguments, kind, code) in [(&["--try"][..], "held", 122), (&["--wait", "10ms"], "timeout", 124)] {
         let output = quorate(&node.address, &[&["lock", "job", "--json"][..], arguments, &["--", "true"]].concat());
         let errors = String::from_utf8(output.stderr).unwrap();
         let error: serde_json::Value = serde_json::from_str(&errors).unwrap_or_else(|_| panic!("{errors}"));
         assert_eq!((&error["kind"], &error["exit"]), (&kind.into(), &code.into()), "{errors}");
-        assert!(error["error"].as_str().unwrap().contains("job"), "{errors}");
+        assert!(error["error"].as_str().unwrap().contains("the lock"), "{errors}");
         assert_eq!(output.status.code(), Some(code), "{errors}");
     }
 }

@@ -205,7 +205,7 @@ fn what_makes_no_sense_is_refused_in_words() {
     let data = directory.path().join("other");
     let data = data.to_str().unwrap();
     let told = other(&["serve", "--listen", "127.0.0.1:0", "--data", data, "--tokens", tokens]);
-    assert!(told.contains("`quorate keys token` creates one"), "{told}");
+    assert!(told.contains("`quorate keys token --file FILE` creates one"), "{told}");
     let zeroth = std::process::Command::new(env!("CARGO_BIN_EXE_quorate")).args(["serve", "--node", "0"]).output();
     assert_eq!(zeroth.unwrap().status.code(), Some(2));
 }

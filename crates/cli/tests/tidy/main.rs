@@ -47,24 +47,39 @@ fn every_file_says_what_it_is_for_and_is_short_enough_to_read() {
     }
 }
 
-/// What a page points to within the project is there.
+/// The anchor of a heading, as GitHub makes it.
+fn anchor(heading: &str) -> String {
+    let kept = heading.to_lowercase().replace(' ', "-");
+    kept.chars().filter(|letter| letter.is_alphanumeric() || matches!(letter, '-' | '_')).collect()
+}
+
+/// The anchors of a page: those of its headings, and those that are written out.
+fn anchors(text: &str) -> Vec<String> {
+    let headings = text.lines().filter_map(|line| line.strip_prefix('#'));
+    let headings = headings.map(|line| anchor(line.trim_start_matches('#').trim()));
+    let written = text.split("<a id=\"").skip(1).filter_map(|rest| Some(rest.split_once('"')?.0.to_string()));
+    headings.chain(written).collect()
+}
+
 #[test]
 fn no_link_leads_nowhere() {
-    let pages = [root(), root().join("docs")].map(|directory| std::fs::read_dir(directory).unwrap());
-    let pages = pages.into_iter().flatten().map(|entry| entry.unwrap().path());
     let mut links = 0;
-    for page in pages.filter(|path| path.extension().is_some_and(|extension| extension == "md")) {
-        let text = std::fs::read_to_string(&page).unwrap();
+    for (page, text) in documents() {
         for link in text.split("](").skip(1).filter_map(|rest| rest.split([')', ' ']).next()) {
-            let file = link.split('#').next().unwrap_or_default();
-            if file.is_empty() || file.contains("://") {
+            let (file, place) = link.split_once('#').unwrap_or((link, ""));
+            if file.contains("://") {
                 continue;
             }
             links += 1;
-            assert!(page.parent().unwrap().join(file).exists(), "{} points to {link}", page.display());
+            let target = if file.is_empty() { page.clone() } else { page.parent().unwrap().join(file) };
+            assert!(target.exists(), "{} points to {link}", page.display());
+            if !place.is_empty() && target.extension().is_some_and(|extension| extension == "md") {
+                let found = anchors(&std::fs::read_to_string(&target).unwrap()).iter().any(|anchor| anchor == place);
+                assert!(found, "{} points to {link}, and {} has no such heading", page.display(), target.display());
+            }
         }
     }
-    assert!(links > 100, "{links}");
+    assert!(links > 150, "{links}");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use super::is_false;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
 pub struct Listing {
-    /// Only entries whose name, or whose session's label or id, contains this text; upper and lower case are equal.
+    /// Only entries whose name, or whose session's label or id, contains this text, ignoring case.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = super::LONGEST_NAME)))]
     pub search: Option<String>,
@@ -63,8 +63,8 @@ pub struct Happening {
     /// Fence of the grant.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fence: Option<u64>,
-    /// When the session had joined the queue (of a grant), or when it had acquired what it lost; in milliseconds since
-    /// 1970.
+    /// For `granted`: when the session joined the queue. For `lost`: when the session was granted the lock or the
+    /// leadership. In milliseconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<u64>,
     /// Why the session lost the lock or left the queue.

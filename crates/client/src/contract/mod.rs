@@ -167,8 +167,8 @@ pub struct ForceRelease {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "schema", schemars(length(max = LONGEST_LABEL)))]
     pub by: Option<String>,
-    /// Newest grant that the operator has seen. If there is a newer grant, nothing is taken away. If missing, the lock
-    /// is taken away from whichever session holds it by then.
+    /// Fence of the newest grant that the operator has seen. If there is a newer grant, nothing is released. If
+    /// missing, the lock is released whichever session holds it when the request is processed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub fence: Option<u64>,
 }
@@ -263,8 +263,8 @@ pub struct Lock {
     pub waiters: Vec<Waiter>,
     /// Number of sessions that wait.
     pub waiting: u64,
-    /// Present after a holder's session expired, until its delay ends: the length of the delay in milliseconds. During
-    /// a delay, the lock is not granted.
+    /// Length of the current lock delay, in milliseconds. After a holder's session has expired, the lock is granted to
+    /// no session until this delay ends. Missing if there is no delay.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay_ms: Option<u64>,
     /// True with the peer engine: the node shows only the sessions of its own clients. Clients of other nodes may hold
@@ -388,7 +388,7 @@ pub struct Turns {
     pub election: String,
     /// Settings that all members must share, as text. Missing if this node has left its group.
     pub terms: Option<String>,
-    /// Incarnation of this node: how often it was started.
+    /// Incarnation of this node: a number that is larger after every start.
     pub incarnation: u64,
     /// Number of lock and election names that this node knows.
     pub resources: u64,

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Holder;
 
-/// Type of a problem. Programs decide by it; the detail is for people.
+/// Type of a problem. Programs should compare the type; the detail is text for people and may change.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -21,13 +21,13 @@ pub enum ProblemKind {
     NoSession,
     /// A session with this id exists already.
     SessionExists,
-    /// Another session holds it, and the request was not to wait.
+    /// Another session holds the lock or leads the election, and the request did not wait.
     Held,
-    /// It was not granted in time. The request has left the queue.
+    /// The lock or leadership was not granted in time. The request has left the queue.
     WaitedInVain,
     /// The wait was ended by something else: the session expired or was closed, or the request was withdrawn.
     WaitEnded,
-    /// The session does not hold it.
+    /// The session does not hold the lock, or does not lead the election.
     NotHeld,
     /// The session has requested it in another mode, or with another number of permits.
     OtherMode,
@@ -47,7 +47,7 @@ pub enum ProblemKind {
     Overloaded,
     /// The node is shutting down.
     Stopping,
-    /// It conflicts with the present state; the detail says why.
+    /// The request conflicts with the current state; the detail says why.
     Conflict,
     /// The node's engine does not support this; the detail names an alternative.
     NotWithThisEngine,

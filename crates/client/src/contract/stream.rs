@@ -15,9 +15,9 @@ use super::{Mode, ProblemKind};
 pub const PROTOCOL: &str = "quorate-stream-1";
 /// Longest frame, in bytes.
 pub const LONGEST_FRAME: usize = 256 * 1024;
-/// Requests of one stream that are processed at once; the server reads further ones when there are fewer.
+/// Largest number of requests of one stream that the server processes at the same time. It reads more when one is done.
 pub const MOST_PENDING: usize = 1024;
-/// Further requests of one stream that may wait for an event, such as a grant; the server refuses more.
+/// Largest number of requests of one stream that may wait for an event, such as a grant. The server refuses more.
 pub const MOST_STANDING: usize = 10_000;
 
 /// A numbered request.

@@ -104,7 +104,7 @@ impl Election for ChangRoberts {
             Published::exactly(Measure::ElectionWorst, "A, B", "3N−1", |size| 3.0 * size.n - 1.0),
             Published::exactly(
                 Measure::ElectionWorstAllStart,
-                "Chang & Roberts, and the winner's round",
+                "Chang & Roberts, plus the announcement",
                 "N(N+1)/2 + N",
                 |size| size.n * (size.n + 1.0) / 2.0 + size.n,
             ),

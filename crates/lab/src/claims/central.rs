@@ -49,7 +49,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "C3",
         documents: "A, B, E",
-        statement: "Entering takes 2 messages and exiting takes 1, so a use takes 3.",
+        statement: "Entering takes 2 messages and exiting takes 1, so a use (an entry and its exit) takes 3.",
         judge: |court| {
             let enter = agrees(court, ME, Meter::ToEnter, "2", |_| 2.0);
             let exit = agrees(court, ME, Meter::ToExit, "1", |_| 1.0);
@@ -136,7 +136,7 @@ pub(super) const CLAIMS: &[Claim] = &[
                 return Verdict::Refuted;
             }
             Verdict::Conditional(
-                "the claim is about the successor of the first coordinator; the first one is always process 1".into(),
+                "the claim means later coordinators; the first one is always process 1, without an election".into(),
             )
         },
     },

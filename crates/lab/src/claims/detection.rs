@@ -59,7 +59,10 @@ pub(super) const CLAIMS: &[Claim] = &[
             let opinions =
                 |kind| run.moments(|what| matches!(what, What::Opinion { opinion, .. } if *opinion == kind)).len();
             let (suspected, failed) = (opinions(Opinion::Suspected), opinions(Opinion::Failed));
-            court.say(format!("delays without a known bound: {suspected} answers are Suspected, {failed} are Failed"));
+            court.say(format!(
+                "delays without a known bound: the detector answers Suspected {suspected} times and Failed {failed} \
+                 times"
+            ));
             let wrong = Exploration { timing: Some(Timing::Asynchronous), ..explored(3, 1) };
             Verdict::of(court.breaks(ME, &wrong, Goal::Accuracy) && suspected > 0 && failed == 0)
         },

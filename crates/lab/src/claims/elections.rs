@@ -96,7 +96,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "K3",
         documents: "B",
-        statement: "The participant flag extinguishes concurrent elections.",
+        statement: "In Chang–Roberts, the participant flag ends all concurrent elections but one.",
         judge: extinguished,
     },
     Claim {
@@ -390,7 +390,7 @@ fn worst(court: &mut Court) -> Verdict {
         }
         let shown: Vec<_> = ratios.iter().map(|&ratio| number((ratio * 100.0).round() / 100.0)).collect();
         let kind = if seeds == 1 { "all delays equal" } else { "delays between 0.1 δ and 1 δ" };
-        court.say(format!("n = 4, 6, 8, 12, {kind}: at most {} times N² messages", shown.join(", ")));
+        court.say(format!("n = 4, 6, 8, 12, {kind}: most messages, divided by N²: {}", shown.join(", ")));
         // If it is of that order, twice the processes do not make the ratio grow for ever.
         ratios[3] / ratios[2] < 1.2
     };
@@ -416,8 +416,8 @@ fn rounds(court: &mut Court) -> Verdict {
         let known = time(court, &Experiment { detector: Some(true), ..dead_above(n, n - 1) });
         let dead = time(court, &dead_above(n, 1));
         court.say(format!(
-            "n = {n}: the election takes {} δ if the process with the largest id is live, {} δ if the next one is \
-             notified of its crash, {} δ if the crash shows only as a timeout",
+            "n = {n}: the election takes {} δ if the process with the largest id is live, {} δ if that process \
+             crashed and the one with the next smaller id is notified, {} δ if the crash shows only as a timeout",
             number(living),
             number(known),
             number(dead)

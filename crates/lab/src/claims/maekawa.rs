@@ -65,8 +65,8 @@ pub(super) const CLAIMS: &[Claim] = &[
             let overtaken = [1, 2, 3].map(|entries| court.most_overtaken(ME, &explored(3, entries)));
             let ring = [1, 2, 3].map(|entries| court.most_overtaken("token-ring", &explored(3, entries)));
             court.say(format!(
-                "with 1, 2 and 3 entries each, the maximum grows in maekawa, {overtaken:?}, and stays the same in \
-                 token-ring, {ring:?}"
+                "with 1, 2 and 3 entries each, a waiting process is overtaken at most {overtaken:?} times in \
+                 maekawa and {ring:?} times in token-ring"
             ));
             Verdict::of(overtaken.windows(2).all(|pair| pair[0] < pair[1]) && ring[0] == ring[2])
         },
@@ -270,7 +270,7 @@ fn cheaper(court: &mut Court) -> Verdict {
     }
     let last = dearer.last().copied().unwrap_or(0);
     let names = dearer.iter().map(u32::to_string).collect::<Vec<_>>().join(" and ");
-    court.say(format!("n = 2 to {most}, uncontended, with the best voting sets: not cheaper for n = {names} only"));
+    court.say(format!("n = 2 to {most}, uncontended, best voting sets: fewer messages for all n except {names}"));
     Verdict::only_if(
         &format!("there are more than {last} processes (up to {most} were measured)"),
         last < most / 2,
@@ -297,11 +297,16 @@ fn handovers(court: &mut Court) -> Verdict {
             }
         }
         court.say(format!(
-            "n = {n}: 2 δ for {} of {} ordered pairs, less for {}; {exceptions} pairs share no voter but themselves",
+            "n = {n}: a delay of 2 δ for {} of {} ordered pairs of processes, less for {}; {exceptions} pairs share no \
+             voter other than the two themselves",
             counts[1],
             counts[0] + counts[1],
             counts[0]
         ));
     }
-    Verdict::only_if("the two processes share a voter other than themselves; otherwise it is 1 message", third, all)
+    Verdict::only_if(
+        "the two processes share a voter other than themselves; otherwise the delay is 1 message",
+        third,
+        all,
+    )
 }

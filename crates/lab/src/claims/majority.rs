@@ -22,14 +22,14 @@ pub(super) const CLAIMS: &[Claim] = &[
         judge: |court| {
             court.cite("quorate violation --coordinators 16 --votes 9 --uptime 1h --reset 30s");
             let refused = (1..=16).filter(|&votes| Voting::new(16, votes, 1, 0).is_err()).count();
-            court.say(format!("with 16 coordinators, {refused} values of m, from 1 on, are rejected as too small"));
+            court.say(format!("with 16 coordinators, the values 1 to {refused} of m are rejected as too small"));
             Verdict::Definition("quorate_core::mutex::Majority; quorate_lab::violation::Voting::new".into())
         },
     },
     Claim {
         id: "D2",
         documents: "D",
-        statement: "A coordinator that has already voted says so to every other requester.",
+        statement: "A coordinator that has already voted sends a refusal to every other requester.",
         judge: |court| {
             let run = court.run(ME, &asking(3, &[(1, 0.0), (2, 0.25), (3, 0.5)]));
             court.say(format!(

@@ -299,11 +299,11 @@ pub(super) fn handovers(court: &mut Court, same: bool) -> Vec<(u32, f64, f64, f6
         let most = delays.iter().copied().fold(0.0, f64::max);
         let mean = delays.iter().sum::<f64>() / delays.len() as f64;
         court.say(format!(
-            "n = {n}, {}: {} to {} δ, {} on average",
+            "n = {n}, {}: synchronization delay of {} to {} δ, {} on average",
             if same {
-                "the next process can be any process, the same included"
+                "the next process to enter can be any process, also the one that exited"
             } else {
-                "the next process is any other process"
+                "the next process to enter is not the one that exited"
             },
             number(least),
             number(most),
@@ -341,7 +341,7 @@ fn flows(court: &mut Court) -> Verdict {
         per_use.push(run.report.outcome.costs.messages_per_entry.unwrap_or(0.0));
     }
     let shown: Vec<_> = per_use.iter().map(|messages| number(messages.round())).collect();
-    court.say(format!("messages per use, with requests ten times rarer each time: {}", shown.join(", ")));
+    court.say(format!("messages per use at three request rates, each a tenth of the one before: {}", shown.join(", ")));
     Verdict::of(idle > 0 && inside == 0 && per_use.windows(2).all(|pair| pair[1] > 5.0 * pair[0]))
 }
 

@@ -10,14 +10,14 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M0.B",
         documents: "B",
-        statement: "A voter in the union of two voting sets keeps their owners from being inside at the same time.",
+        statement: "A voter in the union of the voting sets of two processes keeps the two from being inside together.",
         judge: |court| keeps_apart(court, |first, second, id| first.contains(id) || second.contains(id)),
     },
     Claim {
         id: "M0.E",
         documents: "E",
-        statement: "A voter in the intersection of two voting sets keeps their owners from being inside at the same \
-                    time.",
+        statement: "A voter in the intersection of the voting sets of two processes keeps the two from being inside \
+                    together.",
         judge: |court| keeps_apart(court, |first, second, id| first.contains(id) && second.contains(id)),
     },
     Claim {
@@ -63,7 +63,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M8.ABC",
         documents: "A, B, C",
-        statement: "The best K is about √N.",
+        statement: "The smallest possible size K of the voting sets is about √N.",
         judge: |court| {
             court.cite("quorate voting-sets -n 133 --kind best");
             let ratio = |n| f64::from(sets(SetsKind::Best, n).check().size.0) / f64::from(n).sqrt();
@@ -99,7 +99,7 @@ pub(super) const CLAIMS: &[Claim] = &[
     Claim {
         id: "M8.A",
         documents: "A",
-        statement: "K is at least √(n−1).",
+        statement: "The size K of the voting sets is at least √(n−1).",
         judge: |court| {
             court.cite("quorate voting-sets -n 13 --kind best");
             let constructed = (1..=400).all(|n| {
@@ -196,8 +196,8 @@ fn keeps_apart(court: &mut Court, is: fn(&[Id], &[Id], &Id) -> bool) -> Verdict 
         }
     }
     court.say(format!(
-        "grids of 3 to 36 processes, all pairs of processes: of {voters} such voters, {idle} are not in both voting \
-         sets"
+        "grids of 3 to 36 processes, all pairs of processes: the claim names {voters} voters, of which {idle} are not \
+         in both voting sets"
     ));
     if let Some((n, first, second, voter)) = example {
         court.say(format!(

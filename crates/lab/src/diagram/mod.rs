@@ -1,4 +1,4 @@
-//! A run as a space-time diagram, for the terminal, as SVG or as a page to step through, and as a trace for other tools.
+//! A run as a space-time diagram: for the terminal, as SVG, as a page to step through, or as a trace for other tools.
 //!
 //! Everything here is made of [`Record`]s alone, so that a simulated run, a counterexample, a replayed scenario and the
 //! trace of real nodes all look the same. One layout serves all drawings: who has a line, which message connects which

@@ -130,8 +130,8 @@ pub(super) static ALL: &[Exercise] = &[
         lesson: &ASKING,
         hint: "A process answers a request and then makes its own. Which of the two requests has the smaller number?",
         explanation: "The clock does not move up to the number of a request. So a process that has answered a request \
-            can make a request with a number that is ahead of it, and then gets an answer from a process that has all \
-            its answers already.",
+            can make a request of its own that is ahead of it. If the first answer is still in transit, the other \
+            process answers too, and both enter.",
         breaks: &[MutualExclusion, RequestOrder, Fencing],
         n: 2,
         times: 1,
@@ -364,7 +364,7 @@ pub(super) static ALL: &[Exercise] = &[
         lesson: &ELECTING,
         hint: "What if only one process starts an election?",
         explanation: "A process drops a smaller id than its own even if it is no candidate. It must become a candidate \
-            itself, or no process with a larger id does.",
+            itself; otherwise the election ends without a winner.",
         breaks: &[Decided],
         n: 3,
         times: 1,

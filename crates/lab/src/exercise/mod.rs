@@ -204,7 +204,7 @@ impl Exercise {
             Goal::RequestOrder => {
                 "Find a run in which a process enters before another process whose request happened before its own."
             }
-            Goal::Fencing => "Find a run in which an entry has no larger fence than an entry before it.",
+            Goal::Fencing => "Find a run in which the fence of an entry is not larger than that of an earlier entry.",
             Goal::ResourceSafety => "Find a run in which two entries have the same fence, or an old write is accepted.",
             Goal::NoLostUpdate => "Find a run in which a process overwrites a write that it has not read.",
             Goal::SingleLeader => "Find a run in which two processes name different leaders.",

@@ -21,8 +21,8 @@ pub(super) const STORY: &str = "Three processes vote for each other. A process t
     its own and that of the next process in the ring 1, 2, 3. So any two processes that want to enter share a voter. A \
     voter has one vote. It gives the vote to the first process that asks, queues the others, and gives the vote to the \
     next one when it is returned. To prevent deadlock, a process asks the voter with the smaller id first, and the \
-    other voter only when it has the first vote. Votes and returned votes carry the number of entries so far, and the \
-    fence is one more.";
+    other voter only when it has the first vote. Votes and returned votes carry the number of entries so far; the \
+    fence of a new entry is this number plus one.";
 
 // shown:
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

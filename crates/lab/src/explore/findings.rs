@@ -106,7 +106,7 @@ impl Findings {
         match goal {
             Goal::StarvationFreedom => self.overtaken(),
             Goal::RequestOrder if !self.applications_talk => {
-                Some("in runs without application messages; --pokes allows some".into())
+                Some("checked without application messages; --pokes P explores runs with up to P of them".into())
             }
             _ => None,
         }
@@ -175,7 +175,7 @@ impl Exploration {
             words.push(format!("{coordinator} coordinates and never requests entry"));
         }
         words.push(match rules.order {
-            _ if rules.sessions => "sessions".into(),
+            _ if rules.sessions => "FIFO channels between incarnations".into(),
             Order::Fifo => "FIFO channels".into(),
             Order::Any => "messages in any order".into(),
         });
@@ -211,7 +211,7 @@ impl Exploration {
         }
         if !self.absent.is_empty() {
             let absent: Vec<_> = self.absent.iter().map(Id::to_string).collect();
-            words.push(format!("without {}", absent.join(", ")));
+            words.push(format!("{} crashed before the run", absent.join(", ")));
         }
         // Where nobody crashes there is nothing to tell.
         let crashes = bounds.crashes > 0 || !self.absent.is_empty();

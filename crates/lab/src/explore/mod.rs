@@ -292,7 +292,7 @@ impl Exploration {
                 Some(counterexample) => Verdict::Violated(Box::new(counterexample)),
                 None if !searched.complete => Verdict::Undecided(self.why_incomplete(&searched, limits.stop)),
                 None if goal.is_about_cycles() && searched.cyclic && graph.is_none() => {
-                    Verdict::Undecided("the search was interrupted before it looked for cycles".into())
+                    Verdict::Undecided("the search was interrupted before it looked for infinite runs".into())
                 }
                 None if searched.left_open & 1 << place != 0 => Verdict::Undecided(
                     "some runs reach the limit on timeouts while processes still wait for timers".into(),

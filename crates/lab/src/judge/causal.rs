@@ -39,7 +39,7 @@ pub(super) fn exclusion(events: &[&Event], merged: &Merged, deaths: &[Death<'_>]
         for (&other, before) in &latest {
             let why = || match before.left {
                 Some(left) if left.record.at <= at => {
-                    format!("{me} entered, and no message shows that {other} had exited, although the clocks say so")
+                    format!("{me} entered, and no message shows that {other} had exited; only the machines' clocks do")
                 }
                 Some(_) | None => format!("{me} entered while {other} was inside"),
             };

@@ -29,7 +29,7 @@ pub(super) fn missing(header: &Header, merged: &Merged) -> Vec<String> {
     let present: BTreeSet<Id> = lives.iter().map(|life| life.header.process).collect();
     let absent: Vec<_> = Id::all(header.n).filter(|id| !present.contains(id)).map(|id| id.to_string()).collect();
     if !absent.is_empty() {
-        let what = "messages from there are not counted, and entries there are unknown";
+        let what = "messages from these nodes are not counted, and their entries are unknown";
         missing.push(format!("no trace of {}: {what}", absent.join(", ")));
     }
     let mut before: Option<&Header> = None;

@@ -238,9 +238,8 @@ fn in_order(sources: &mut BTreeMap<Id, Source>, lives: &[Life]) -> Result<Vec<Ev
         Some(stuck) => Err(TraceError {
             file: lives[stuck.life].file.clone(),
             line: stuck.line as usize,
-            why:
-                "the vector clocks of these traces contradict each other: this record comes after one that comes after \
-                  it"
+            why: "the vector clocks of these traces contradict each other: by them, this record is both before and \
+                  after another one"
                 .into(),
         }),
     }

@@ -101,7 +101,7 @@ mod tests {
 
     #[test]
     fn a_line_is_named_by_the_letters_of_the_documents_or_by_authors() {
-        assert_eq!(name("3(K−1) (B, but for messages to oneself)").as_deref(), Some("B"));
+        assert_eq!(name("3(K−1) (B, without messages to oneself)").as_deref(), Some("B"));
         assert_eq!(name("2(N−1) (A, D, E)").as_deref(), Some("A, D, E"));
         assert_eq!(name("N (Suzuki & Kasami)").as_deref(), Some("Suzuki & Kasami"));
         assert_eq!(name("2(N−1)"), None);

@@ -42,7 +42,7 @@ impl Decided {
         let largest = self.live.last()?;
         let wrong = self.live.iter().find(|id| self.named.get(id) != Some(largest))?;
         Some(match self.named.get(wrong) {
-            Some(named) => format!("{wrong} names {named}, but {largest} is the largest running process"),
+            Some(named) => format!("{wrong} follows {named}; the running process with the largest id is {largest}"),
             None => format!("{wrong} names no leader"),
         })
     }
@@ -67,7 +67,7 @@ mod tests {
 
     #[test]
     fn agreeing_on_another_than_the_largest_breaks_it() {
-        let why = "p1 names p2, but p3 is the largest running process";
+        let why = "p1 follows p2; the running process with the largest id is p3";
         assert_eq!(broken(Decided, &[(1, leader(2)), (2, leader(2)), (3, leader(2))]), Some((3, why.into())));
     }
 
@@ -87,7 +87,7 @@ mod tests {
         let history = [(1, leader(3)), (3, Crashed), (1, leader(2)), (2, leader(2))];
         assert_eq!(broken(Decided, &history), None);
         let history = [(1, leader(3)), (2, leader(3)), (3, leader(3)), (3, Crashed)];
-        let why = "p1 names p3, but p2 is the largest running process";
+        let why = "p1 follows p3; the running process with the largest id is p2";
         assert_eq!(broken(Decided, &history), Some((4, why.into())));
         assert_eq!(broken(Decided, &[(1, Crashed), (2, Crashed), (3, Crashed)]), None, "nobody is left to decide");
     }

@@ -35,7 +35,7 @@ impl NoLostUpdate {
                 }
                 let (fence, other) = self.read.get(&me)?;
                 other.map(|other| {
-                    format!("{me} wrote with fence {fence} over a write of {other} that {me} had not read")
+                    format!("{me}, with fence {fence}, overwrote a write of {other} that {me} had not read")
                 })
             }
             What::Leaving | What::Withdrew | What::Crashed | What::Stopped => {
@@ -75,7 +75,7 @@ mod tests {
     #[test]
     fn an_old_write_between_what_the_successor_reads_and_writes_is_lost() {
         let history = [(1, read(1, true)), (2, read(2, true)), (1, wrote(1, true)), (2, wrote(2, true))];
-        let why = "p2 wrote with fence 2 over a write of p1 that p2 had not read";
+        let why = "p2, with fence 2, overwrote a write of p1 that p2 had not read";
         assert_eq!(broken(NoLostUpdate, &history), Some((3, why.into())));
     }
 

@@ -89,7 +89,7 @@ impl Causality {
 
 /// How it is said that one request overtook another.
 pub fn overtaking(me: Id, other: Id) -> String {
-    format!("{me} entered before {other}, whose request had happened before")
+    format!("{me} entered before {other}, whose request had happened before that of {me}")
 }
 
 /// The waiting requests, and which of them each message on its way carries.

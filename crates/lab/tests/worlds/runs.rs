@@ -262,31 +262,37 @@ fn impossible_plans_are_refused() {
     let clocks = ClientPlan { clocks: vec![(nine, Number::ZERO)], ..ClientPlan::default() };
     let absent: Vec<Fault> = Id::all(5).map(Fault::AbsentFromTheBeginning).collect();
     let refusals = [
-        (faults(&[Fault::Crash(nine, 1)]), "crash of process 9: there are processes 1 to 5"),
-        (faults(&[Fault::Restart(nine, 1)]), "restart of process 9: there are processes 1 to 5"),
-        (faults(&[Fault::Pause(nine, 1, 2)]), "pause of process 9: there are processes 1 to 5"),
+        (faults(&[Fault::Crash(nine, 1)]), "crash of process 9: no such process; process ids are 1 to 5"),
+        (faults(&[Fault::Restart(nine, 1)]), "restart of process 9: no such process; process ids are 1 to 5"),
+        (faults(&[Fault::Pause(nine, 1, 2)]), "pause of process 9: no such process; process ids are 1 to 5"),
         (faults(&[Fault::Pause(two, DELTA, DELTA)]), "pause from 1 to 1: it must end after it begins"),
         (faults(&absent), "all 5 processes are absent from the beginning: at least one must live"),
-        (cut(vec![vec![nine]], 0, 1), "partition of process 9: there are processes 1 to 5"),
+        (cut(vec![vec![nine]], 0, 1), "partition of process 9: no such process; process ids are 1 to 5"),
         (cut(vec![vec![two], vec![two]], 0, 1), "partition: process 2 is in two parts"),
         (cut(vec![], 2 * DELTA, DELTA), "partition from 2 to 1: it must end after it begins"),
-        (Experiment { clients: list, ..Experiment::default() }, "request of process 9: there are processes 1 to 5"),
-        (Experiment { clients: clocks, ..Experiment::default() }, "clock of process 9: there are processes 1 to 5"),
+        (
+            Experiment { clients: list, ..Experiment::default() },
+            "request of process 9: no such process; process ids are 1 to 5",
+        ),
+        (
+            Experiment { clients: clocks, ..Experiment::default() },
+            "clock of process 9: no such process; process ids are 1 to 5",
+        ),
         (
             Experiment { starters: vec![(nine, 0)], ..Experiment::default() },
-            "starter of process 9: there are processes 1 to 5",
+            "starter of process 9: no such process; process ids are 1 to 5",
         ),
         (
             Experiment { starters: vec![(two, 0)], ..faults(&[Fault::AbsentFromTheBeginning(two)]) },
-            "starter 2 does not live when the run begins",
+            "process 2 cannot start an election at time 0, because it is absent; choose another starter",
         ),
         (
             Experiment { delay: Delay::Constant(0), ..Experiment::default() },
-            "delay 0..0: the least must be at least 0.000001 and at most the other",
+            "delay 0..0: the first value must be at least 0.000001 δ and not larger than the second",
         ),
         (
             Experiment { delay: Delay::Uniform(2 * DELTA, DELTA), ..Experiment::default() },
-            "delay 2..1: the least must be at least 0.000001 and at most the other",
+            "delay 2..1: the first value must be at least 0.000001 δ and not larger than the second",
         ),
     ];
     for (experiment, why) in refusals {

@@ -47,7 +47,8 @@ async fn who_shows_the_certificate_of_another_member_does_not_speak_for_it() {
     let [first, second] = [1, 2].map(|id| Some(Tls::issued(&authority, id)));
     let (address, mut connected) = listen(first, LONG).await;
     let refused = link(3, &address, second.clone()).open().await.err();
-    let why = "rejected by the peer: the certificate is not that of node 3: give node 3 its own";
+    let why = "rejected by the peer: the certificate of this connection is not valid for node 3: create one for node 3 \
+               (`quorate keys nodes`, with a NAME that ends with 3)";
     assert_eq!(refused.as_deref(), Some(why));
     let itself = link(2, &address, second).open().await;
     assert!(itself.is_ok() && connected.recv().await.is_some(), "{:?}", itself.err());

@@ -15,7 +15,7 @@ async fn who_has_lost_its_directory_is_refused_until_it_says_so() {
     assert_eq!(soon("it leaves by itself", unaware.lock("printer")).await.unwrap_err(), Refused::Stopped);
     let trouble = unaware.trouble().expect("it says why");
     assert!(
-        trouble.contains("because node ") && trouble.contains("was the wrong one, once with `Config::forgotten`"),
+        trouble.contains("because node ") && trouble.contains("is lost, start it once with `Config::forgotten`"),
         "{trouble}"
     );
     // Nor does it help to start it again and again, until its life has a number that is large enough.

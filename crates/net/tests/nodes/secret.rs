@@ -48,7 +48,8 @@ async fn members_know_each_other_and_nobody_else_by_their_certificates() {
     let false_files = issue(&false_authority, 3);
     let from_elsewhere = Node::join(group.config(3).tls(false_files.clone())).await.unwrap();
     let other = "the peer's certificate is not signed by this node's CA: give all members certificates of one CA";
-    let not_accepted = "the peer rejected this node's certificate, which its CA has not signed: give all members";
+    let not_accepted =
+        "the peer rejected this node's certificate, which the peer's CA has not signed: give all members";
     refused(&from_elsewhere, other, other, not_accepted).await;
 
     let both = group.scratch("both.crt");

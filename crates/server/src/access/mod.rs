@@ -45,7 +45,7 @@ pub enum Denial {
     #[error("unknown token: it is not in the node's token file, or was removed; `quorate keys token` adds one")]
     UnknownToken,
     /// The token is for less than this.
-    #[error("the token of {who:?} does not permit this: it needs the role {needed}")]
+    #[error("the token of {who:?} does not permit this request, which needs the role {needed}")]
     NotFor {
         /// Whose.
         who: Arc<str>,
@@ -177,7 +177,7 @@ impl Caller {
             (Deed::Come | Deed::Look, _) | (_, Role::Admin) | (Deed::UseSession, Role::Lock { .. }) => None,
             (Deed::Hold(name), Role::Lock { prefixes }) => {
                 let is_within = prefixes.iter().any(|prefix| name.text.starts_with(prefix.as_str()));
-                (!is_within).then(|| format!("lock with a prefix of {:?}", name.text))
+                (!is_within).then(|| format!("lock, with a prefix that {:?} begins with", name.text))
             }
             (Deed::UseSession | Deed::Hold(_), Role::Read) => Some("lock".to_string()),
             (Deed::Rule, Role::Read | Role::Lock { .. }) => Some("admin".to_string()),

@@ -63,7 +63,10 @@ pub struct Token {
 #[derive(Debug, Error)]
 pub enum TokensError {
     /// It cannot be read or written.
-    #[error("cannot read the token file {}: {error}; `quorate keys token` creates one", file.display())]
+    #[error(
+        "cannot read or write the token file {}: {error}; `quorate keys token --file FILE` creates one",
+        file.display()
+    )]
     File {
         /// Which file.
         file: PathBuf,

@@ -63,8 +63,8 @@ pub(super) fn document<E>(table: &[Route<E>]) -> String {
             "summary": "A lock service: locks and leader elections, replicated, durable and fenced.",
             "description": "Every grant has a fence (fencing token), a number that grows with every grant of the same \
                  name. Send it with every write to the resource that the lock protects; the resource must refuse \
-                 smaller fences than it has seen. Errors are application/problem+json; their detail says what happened \
-                 and what to do.",
+                 fences smaller than the largest it has seen. Errors are application/problem+json; their detail says \
+                 what happened and what to do.",
             "license": { "name": "MIT OR Apache-2.0", "identifier": "MIT OR Apache-2.0" },
         },
         "paths": paths,

@@ -110,7 +110,7 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
             "Show recent events of a lock, as far back as this node keeps them", history::of_lock::<E>)
             .answers::<History>(200),
         Route::new(post.clone(), "/v1/locks/{name}/acquire", "acquireLock",
-            "Acquire a lock, waiting in its queue; without a session, one is opened that ends with the lock",
+            "Acquire a lock, waiting in its queue. A request without a session opens one, which is closed on release",
             locks::acquire::<E>)
             .asks::<AcquireLock>(r#"{"ttl": "30s", "wait": "10s", "label": "deploy@web1"}"#).answers::<Grant>(200),
         Route::new(post.clone(), "/v1/locks/{name}/release", "releaseLock", "Release a lock", locks::release::<E>)
@@ -138,7 +138,7 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
         Route::new(post.clone(), "/v1/elections/{name}/resign", "resign", "Resign as leader", elections::resign::<E>)
             .asks::<ReleaseLock>(r#"{"session": "75878f2a"}"#),
         Route::new(post.clone(), "/v1/elections/{name}/force", "forceResignation",
-            "Depose the leader by force, for operators", elections::force::<E>)
+            "Remove the leader of an election by force, for operators", elections::force::<E>)
             .asks::<ForceRelease>(r#"{"by": "alice"}"#),
         Route::new(get.clone(), "/v1/elections/{name}/observe", "observe",
             "Follow an election: the leader now and after every change", events::observe::<E>)
@@ -177,8 +177,8 @@ pub(super) fn table<E: Engine + Cluster>() -> Vec<Route<E>> {
         Route::new(get.clone(), "/healthz", "alive", "Check whether the process runs", status::alive)
             .tells(200, "text/plain", "The word `ok`."),
         Route::new(get, "/readyz", "ready",
-            "Check whether this node can serve requests: it knows a leader that a majority has confirmed, or reaches a \
-             majority itself (peer engine)",
+            "Check whether this node can serve requests. Replicated engine: it knows a leader that a majority has \
+             confirmed. Peer engine: it has joined its group and reaches a majority",
             status::ready::<E>)
             .tells(200, "text/plain", "The word `ready`."),
     ]

@@ -33,8 +33,8 @@ pub(crate) async fn guard_name(request: Request, next: Next) -> Response {
     if host.or(authority).is_none_or(is_this_machine) {
         return next.run(request).await;
     }
-    let detail = "this node has no tokens, so it answers only requests to a local address such as 127.0.0.1 or \
-         localhost; nothing was done: use such an address, or start the node with tokens (--config)";
+    let detail = "this node has no tokens, so it answers only requests whose Host header is a local address such as \
+         127.0.0.1 or localhost; nothing was done: use such an address, or start the node with tokens (--tokens)";
     Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response()
 }
 

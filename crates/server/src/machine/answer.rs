@@ -50,7 +50,10 @@ pub enum Refusal {
         mode: Mode,
     },
     /// The lock has another number of permits.
-    #[error("{name} has {of} permits as long as sessions hold it or wait for it: request it with {of} permits")]
+    #[error(
+        "{name} has {of} permits, which cannot change while sessions hold it or wait for it: request it with {of} \
+         permits"
+    )]
     OtherPermits {
         /// The lock.
         name: String,
@@ -72,7 +75,7 @@ pub enum Refusal {
         most: u64,
     },
     /// Backups were restored too often.
-    #[error("a backup cannot be restored more often: the last generation of fences, {most}, is in use")]
+    #[error("the generation of fences can be at most {most}: pass a smaller --generation, or use an older backup")]
     LastGeneration {
         /// How often they can be.
         most: u16,
@@ -94,8 +97,8 @@ pub enum Refusal {
     GrantsByItself,
     /// Somebody has got it since it was looked at.
     #[error(
-        "{name} has a newer grant, with fence {now} instead of {seen}: another session holds it, and nothing was taken \
-         away; look at its holders again"
+        "{name} has a newer grant, with fence {now} instead of {seen}; nothing was released: check the holder again, \
+         and repeat the request with fence {now} to release it"
     )]
     OtherGrant {
         /// The lock.

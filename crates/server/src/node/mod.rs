@@ -124,8 +124,8 @@ pub enum NodeError {
     Join(#[from] JoinError),
     /// The directory is that of a node with another engine.
     #[error(
-        "{} has the data of a node with the {engine} engine, and fences would not continue from there: start the node \
-         with --engine {engine}, or choose another directory with --data",
+        "{} has the data of a node with the {engine} engine; with another engine, new fences could be smaller than old \
+         ones: start the node with --engine {engine}, or choose another directory with --data",
         data.display()
     )]
     OtherEngine {

@@ -74,7 +74,7 @@ async fn open(State(peers): State<Peers>, request: Request) -> Response {
         Believed::ByCertificate | Believed::Everybody => None,
     };
     if let Some(detail) = refused {
-        tracing::warn!("member connection refused");
+        tracing::warn!("inbound member connection refused");
         return Failure::from(Problem::new(ProblemKind::Forbidden, detail)).into_response();
     }
     let wanted = request.headers().get(header::UPGRADE).and_then(|value| value.to_str().ok());

@@ -31,13 +31,14 @@ impl Status {
         let suspected = names(of_suspected.collect());
         if self.turns.is_guarded && !has_majority(node) {
             return Some(format!(
-                "this node grants nothing because it cannot reach a majority: it receives nothing from {suspected}"
+                "this node grants nothing because it cannot reach a majority: it receives nothing from {suspected}; \
+                 start these nodes, or check the network"
             ));
         }
         let awaited = node.awaited.as_ref()?;
         let awaited_names = || names(awaited.iter().map(|id| id.number()).collect());
         let senders = if awaited.is_empty() { suspected } else { awaited_names() };
-        let others = if awaited.is_empty() { ", which other members can reach" } else { "" };
+        let others = if awaited.is_empty() { ": other members can reach it, so check the network" } else { "" };
         Some(format!(
             "this node has not joined its group yet and grants nothing: it waits for a message from \
              {senders}{others}"

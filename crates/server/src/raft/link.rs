@@ -178,7 +178,7 @@ async fn run(caller: Arc<Caller>, target: NodeId, member: Member, mut outgoing: 
                 if let Unreached::Refused(refused) = &why
                     && !std::mem::replace(&mut refused_before, true)
                 {
-                    tracing::error!(node = target, reason = %refused, "member refused connection");
+                    tracing::error!(node = target, reason = %refused, "outbound member connection refused");
                 }
                 // Whoever does not wait any more needs no answer.
                 let _ = first.reply.send(Err(why.clone()));

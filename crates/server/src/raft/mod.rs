@@ -316,7 +316,7 @@ impl Inner {
                     return None;
                 }
                 Err(why) if attempts.is_multiple_of(REMIND) => {
-                    tracing::info!(node, address, error = %why, "first member awaited");
+                    tracing::info!(node, address, error = %why, "initial member unreachable");
                 }
                 Err(_) => {}
             }

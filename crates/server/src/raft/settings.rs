@@ -134,7 +134,7 @@ impl Settings {
 #[derive(Debug, Error)]
 pub enum StartError {
     /// The disk does not work.
-    #[error("cannot use the disk: {0}")]
+    #[error("cannot read or write the data directory: {0}")]
     Disk(#[from] io::Error),
     /// There is no directory for the data, and none can be made.
     #[error("cannot use {} as the data directory: {error}", directory.display())]
@@ -212,7 +212,10 @@ pub enum StartError {
     #[error("cannot replay the log: {0}")]
     Log(String),
     /// The first members do not include this node.
-    #[error("node {node} at {address} is not in the list of first members: add it, or pass no list")]
+    #[error(
+        "node {node} has the address {address} (--advertise, or else --listen), but the list of members (--member) has \
+         another address for it: make them equal"
+    )]
     NotAmongFirst {
         /// The node.
         node: NodeId,

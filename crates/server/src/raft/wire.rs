@@ -99,7 +99,7 @@ pub enum Refused {
         node: NodeId,
     },
     /// Its disk does not work.
-    #[error("node {node} cannot write to its disk")]
+    #[error("node {node} cannot write to its data directory: free disk space on it, or repair the disk")]
     Disk {
         /// Which.
         node: NodeId,

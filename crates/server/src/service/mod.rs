@@ -42,10 +42,13 @@ pub enum ServiceError {
     #[error(transparent)]
     Refused(#[from] Refusal),
     /// It cannot be had at once.
-    #[error("it is held by another session, or its delay has not ended, and the request was not to wait")]
+    #[error(
+        "another session holds the lock or leads the election, or its lock delay has not ended; the request did not \
+         wait"
+    )]
     Busy,
     /// It could not be had in time. The place in line was given up.
-    #[error("it was not granted in time; the request has left the queue")]
+    #[error("the lock or leadership was not granted in time; the request has left the queue")]
     WaitedInVain,
     /// The wait was ended from elsewhere.
     #[error("the wait ended: {0}")]

@@ -137,7 +137,7 @@ impl Journal {
                     write(&note);
                     let missing = self.telemetry.notes.missing.swap(0, Ordering::Relaxed);
                     if missing > 0 {
-                        tracing::warn!(missing, "log entries dropped");
+                        tracing::warn!(missing, "log messages dropped");
                     }
                 }
                 changed = leadership.changed() => {

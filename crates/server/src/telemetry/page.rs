@@ -94,7 +94,12 @@ fn raft(page: &mut Page, status: &Status, telemetry: &Telemetry) {
     let leads = u8::from(telemetry.leads());
     page.one("raft_term", "gauge", "Current Raft term of this node; grows with every election.", status.term);
     page.one("raft_leader", "gauge", "Id of the leader; 0 if this node knows none.", status.leader.unwrap_or(0));
-    page.one("raft_is_leader", "gauge", "1 if this node is the leader and serves as such, else 0.", leads);
+    page.one(
+        "raft_is_leader",
+        "gauge",
+        "1 if this node is the leader and has applied all earlier entries, else 0.",
+        leads,
+    );
     let changes = telemetry.leaders.load(Ordering::Relaxed);
     page.one("raft_leader_changes_total", "counter", "Changes of leader that this node has seen.", changes);
     page.one(
@@ -224,7 +229,11 @@ fn sessions_and_locks<E: Engine>(page: &mut Page, telemetry: &Telemetry, service
             page.sample(name, &labels(row.0), value(crowd));
         }
     };
-    gauge("lock_holders", "Sessions that hold the lock or election.", |crowd| crowd.0);
+    gauge(
+        "lock_holders",
+        "Sessions that hold the lock or lead the election; kind other sums all names without a series of their own.",
+        |crowd| crowd.0,
+    );
     gauge("lock_waiting", "Sessions that wait for the lock or election.", |crowd| crowd.1);
     let mut counter = |name: &str, help: &str, value: fn(&Figures) -> u64| {
         page.family(name, "counter", help);
@@ -276,7 +285,7 @@ fn labels(name: Option<&Name>) -> [(&'static str, &str); 2] {
 
 fn traffic(page: &mut Page, telemetry: &Telemetry) {
     let load = |count: &std::sync::atomic::AtomicU64| count.load(Ordering::Relaxed);
-    page.one("connections", "gauge", "Open connections, without streams.", load(&telemetry.connections));
+    page.one("connections", "gauge", "Open connections, excluding streams.", load(&telemetry.connections));
     let total = load(&telemetry.connections_total);
     page.one("connections_total", "counter", "Connections accepted.", total);
     page.one("streams", "gauge", "Open streams of client libraries.", load(&telemetry.streams));

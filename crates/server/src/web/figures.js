@@ -73,7 +73,12 @@ export class Figures {
       into,
       this.tile("grants", "Grants", rate, "Locks and leaderships granted per second"),
       this.tile("wait", "Mean wait", (value) => [span(value)], "Mean time from joining the queue to the grant"),
-      this.tile("taken", "Lost grants", (value) => [number(value)], "Grants lost by expiry, force or to another node"),
+      this.tile(
+        "taken",
+        "Lost grants",
+        (value) => [number(value)],
+        "Grants lost in the last five minutes: session expired, released by force, or lost to another node",
+      ),
       this.tile("requests", "Requests", rate, "Requests answered by this node per second, including this page's"),
       isPeer
         ? this.tile("trip", "Round trip", (value) => [span(value)], "Longest round-trip time to another member")

@@ -106,7 +106,7 @@ export function renderUnknown(into, list, why) {
 const LOCK_COLUMNS = [
   ["Lock", "subject"],
   ["Held by", ""],
-  ["For", "short"],
+  ["Held for", "short"],
   ["Fence", "short"],
   ["Waiting", ""],
 ];
@@ -144,7 +144,7 @@ function lockCells(lock) {
           more > 0 && el("span", { class: "muted" }, ` and ${number(more)} more`),
           shared && [" ", el("span", { class: "badge plain" }, shared)],
         ]
-      : el("span", { class: "muted" }, lock.delay_ms ? `delayed for ${span(lock.delay_ms)}` : "none"),
+      : el("span", { class: "muted" }, lock.delay_ms ? `lock delay of ${span(lock.delay_ms)}` : "none"),
     first ? since(first.held_ms) : "",
     first ? el("span", { class: "fence" }, first.fence) : "",
     lock.waiting > 0 ? waiters(lock) : el("span", { class: "muted" }, "none"),
@@ -165,7 +165,7 @@ const ELECTION_COLUMNS = [
   ["Election", "subject"],
   ["Leader", ""],
   ["Value", "said"],
-  ["For", "short"],
+  ["Leader for", "short"],
   ["Fence", "short"],
   ["Candidates", "short"],
 ];

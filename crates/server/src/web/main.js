@@ -271,7 +271,7 @@ function seen() {
 }
 
 const STATES = {
-  connecting: "connecting", live: "live", partly: "incomplete", lost: "connection lost", refused: "no token",
+  connecting: "connecting", live: "live", partly: "out of date", lost: "connection lost", refused: "token required",
 };
 
 function sayState() {

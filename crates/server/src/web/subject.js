@@ -74,7 +74,7 @@ function heading({ kind, name }, deed) {
 }
 
 function forceButton({ kind, name }, whoami) {
-  const what = kind === "lock" ? "Release by force…" : "Depose by force…";
+  const what = kind === "lock" ? "Release by force…" : "Remove leader by force…";
   const disabled = whyNoForce(kind, name, whoami);
   return el(
     "div",
@@ -118,7 +118,7 @@ function holding({ kind, found, session }, those) {
     );
   const more = kind === "lock" ? found.holding - those.length : 0;
   const none = kind === "lock" ? "No holder" : "No leader";
-  const delay = found.delay_ms ? `: after a loss, it cannot be acquired for ${span(found.delay_ms)}` : "";
+  const delay = found.delay_ms ? `: not granted until its lock delay of ${span(found.delay_ms)} ends` : "";
   const free = `${none}${delay}.`;
   return el(
     "section",

@@ -90,7 +90,7 @@ export function weight(event) {
 
 /** The word that stands before an event. */
 export function badge(event) {
-  if (event.event === "forced") return "audit";
+  if (event.event === "forced") return "forced";
   if (isGivenBack(event)) return "released";
   if (event.expired || event.why === "expired") return "expired";
   return event.event.replace("session-", "");
@@ -98,7 +98,7 @@ export function badge(event) {
 
 /** An event as a sentence. On the page of a lock, its name is left out. */
 export function sentence(event, isOnItsPage) {
-  const name = event.name !== undefined && !isOnItsPage ? subjectLink(event.kind, event.name) : "it";
+  const name = event.name !== undefined && !isOnItsPage ? subjectLink(event.kind, event.name) : `this ${event.kind}`;
   const one = event.session === undefined ? "a session" : who(event.session, event.label);
   const since = event.since_ms > 0 ? Math.max(0, event.at_ms - event.since_ms) : 0;
   const isElection = event.kind === "election";

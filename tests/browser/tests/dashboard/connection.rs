@@ -44,7 +44,7 @@ fn when_a_majority_returns_everything_is_shown_again() {
     nodes[2].process.kill();
     browser.open(&format!("{}#/lock/kept", nodes[0].page()));
     browser.sees("#banner", &["Reading failed: no majority of the members answers"]);
-    browser.sees("#connection", &["incomplete"]);
+    browser.sees("#connection", &["out of date"]);
     browser.sees("#subject", &["kept", "Its holder is unknown: no majority"]);
     let _back = [2, 3].map(start);
     browser.sees("#holders", &["somebody"]);

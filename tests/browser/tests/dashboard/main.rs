@@ -145,7 +145,7 @@ fn force_is_confirmed_and_put_on_record() {
     browser.fill("#force-by", "dora");
     browser.press("\u{E007}");
     browser.sees("#holders", &["next"]);
-    browser.sees("#history", &["audit", "released by force, by dora (dashboard)", "stuck lost it"]);
+    browser.sees("#history", &["forced", "released by force, by dora (dashboard)", "stuck lost it"]);
     let history = node.get("/v1/locks/deploy%2Fweb/history");
     let forced = history["events"].as_array().unwrap().iter().find(|event| event["event"] == "forced").unwrap();
     assert_eq!(forced["by"], "dora (dashboard)");
@@ -199,7 +199,7 @@ fn the_page_asks_for_a_token_and_obeys_it() {
         if whoami["role"] == "read" { Ok(()) } else { Err(whoami.to_string()) }
     });
     browser.click("#force-confirm");
-    browser.sees("#force-why", &["the token of \"oncall\" does not permit this: it needs the role admin"]);
+    browser.sees("#force-why", &["the token of \"oncall\" does not permit this request, which needs the role admin"]);
     assert_eq!(browser.complaints(), [""; 0]);
 }
 

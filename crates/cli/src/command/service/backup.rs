@@ -72,7 +72,8 @@ pub(crate) struct Restore {
     #[arg(long, value_name = "ADDRESS", default_value = DEFAULT_ADDRESS)]
     listen: String,
 
-    /// Generation of the new fences. Needed if this backup was restored before: larger than what was printed then
+    /// Generation number, which makes new fences larger than old ones [default: the next one]. Required if this backup
+    /// was restored before: give a larger number than that restore printed
     #[arg(long, value_name = "G")]
     generation: Option<u16>,
 }

@@ -45,8 +45,8 @@ Exit codes:
 
 /// Measure how fast a running service grants and releases locks
 ///
-/// Every client has its own session and connection, and repeats: acquire a lock, release it. Locks have names of their
-/// own, so a service in use can be measured.
+/// Every client has its own session and connection, and repeats: acquire a lock, release it. The locks have names that
+/// no other client uses, so you can measure a service that is in use.
 #[derive(Args, Debug)]
 #[command(after_long_help = NOTES)]
 pub(crate) struct Bench {

@@ -147,7 +147,7 @@ impl Config {
             return Err(format!(
                 "timing: heartbeat = \"{heartbeat}\", election = [\"{shortest}\", \"{longest}\"]: the heartbeat must \
                  be at least 10ms, the first election time at least two heartbeats ({}), and the second at least one \
-                 heartbeat more",
+                 heartbeat more than the first",
                 Span::from_millis(2 * heartbeat_ms)
             ));
         }

@@ -45,7 +45,7 @@ pub(crate) struct Observe {
 #[derive(Args, Debug)]
 #[command(after_long_help = WATCH_NOTES)]
 pub(crate) struct Watch {
-    /// Show only locks and elections whose names begin with PREFIX [default: all, and sessions]
+    /// Show only events of locks and elections whose names begin with PREFIX [default: all events, also of sessions]
     prefix: Option<String>,
 
     #[command(flatten)]

@@ -100,7 +100,7 @@ enum RoleName {
 
 #[derive(Args, Debug)]
 struct Token {
-    /// Name of the client. All tokens of a name may use the sessions that were opened with one of them
+    /// Name of the client. Tokens with the same name can use each other's sessions
     name: String,
 
     /// What the token allows
@@ -139,7 +139,10 @@ fn token(arguments: &Token, terminal: &mut Terminal) -> Result<ExitCode, Failure
         terminal.print_json(&serde_json::json!({ "name": name, "token": token, "file": file }))?;
     } else {
         terminal.print(&format!("{token}\n"))?;
-        terminal.remark(&format!("added to {}, which has only its hash: keep the token", file.display()));
+        terminal.remark(&format!(
+            "the token was added to {}. The file has only its hash: store the token now, it is not shown again",
+            file.display()
+        ));
     }
     Ok(ExitCode::SUCCESS)
 }
@@ -207,7 +210,8 @@ impl Files {
             (true, true) => Ok(true),
             (false, false) => Ok(false),
             (true, false) => Err(Failure::Failed(format!(
-                "{} exists without its key {}, and nothing was created: run the command where the key is",
+                "{} exists without its key {}, and nothing was created: run the command where the key is, \
+                 with --out and the directory that has both files",
                 self.certificate.display(),
                 self.key.display()
             ))),

@@ -27,7 +27,7 @@ const FAILED: u8 = 125;
 const LOCK_NOTES: &str = "\
 Environment of COMMAND:
   QUORATE_LOCK     the name of the lock
-  QUORATE_FENCE    the fence of the grant: show it to the resource that you protect
+  QUORATE_FENCE    the fencing token of the grant, a number: send it with every write to the protected resource
   QUORATE_SESSION  the session that holds the lock
 
 Examples:
@@ -45,7 +45,7 @@ Examples:
 const ELECT_NOTES: &str = "\
 Environment of COMMAND:
   QUORATE_ELECTION  the name of the election
-  QUORATE_FENCE     the fence of the leadership: show it to the resource that you protect
+  QUORATE_FENCE     the fencing token of the grant, a number: send it with every write to the protected resource
   QUORATE_SESSION   the session that leads
 
 Examples:
@@ -63,7 +63,7 @@ Exit codes:
   2      the arguments are wrong
   122    another client is the holder or the leader (--try)
   123    the lock or the leadership was lost while COMMAND ran
-  124    it was not granted in time (--wait)
+  124    the lock or the leadership was not granted in time (--wait)
   125    the service failed or could not be reached; COMMAND was not started
   126    COMMAND cannot be executed
   127    COMMAND was not found
@@ -294,7 +294,8 @@ async fn obtain_and_run(wanted: Wanted, mut signals: Signals, terminal: &mut Ter
                 }
                 // The command has done its work: a caller that ran it again because of this would do the work twice.
                 Err(error) => {
-                    terminal.complain(&format!("{what} could not be given back, and may stay held for {ttl}: {error}"));
+                    terminal
+                        .complain(&format!("{what} could not be released, and may stay held for up to {ttl}: {error}"));
                     Ok(code)
                 }
             }
@@ -335,7 +336,8 @@ async fn leave(session: Session, name: &str, terminal: &Terminal) {
 
 /// Closes a session, in a bounded time.
 async fn close(session: Session) -> Result<(), Error> {
-    let unanswered = || Error::SessionOver("no node confirmed that it was closed; it expires by itself".into());
+    let unanswered =
+        || Error::SessionOver("closed here, but no node answered; the service ends it after its TTL".into());
     timeout(FAREWELL, session.close()).await.unwrap_or_else(|_| Err(unanswered()))
 }
 

@@ -192,8 +192,9 @@ fn led(election: &Election) -> String {
 fn shown(lock: &Lock) -> String {
     let mut text = format!("{}\n", styled(HEADING, &harmless(&lock.name)));
     if lock.holders.is_empty() {
-        let delay =
-            lock.delay_ms.map_or(String::new(), |ms| format!(", not granted for {} (lock delay)", in_words(ms)));
+        let delay = lock
+            .delay_ms
+            .map_or(String::new(), |ms| format!(", not granted until the lock delay of {} ends", in_words(ms)));
         let held = if lock.here_only { "not held by a client of this node" } else { "not held" };
         text.push_str(&format!("  {held}{delay}\n"));
     }

@@ -34,7 +34,7 @@ Examples:
     quorate serve
   Start a node of a cluster with the options of a file:
     quorate serve --config /etc/quorate/node.toml
-  Start a node on a trusted network that `quorate member add` adds to a cluster:
+  Start a new node on a trusted network; `quorate member add` then adds it to the cluster:
     quorate serve --node 4 --listen 10.0.0.4:7420 --join --insecure
   Start the first of two nodes with the peer engine:
     quorate serve --algorithm token-ring --node 1 --member 1=127.0.0.1:7431 --member 2=127.0.0.1:7432
@@ -94,7 +94,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "ADDRESS", value_parser = parse_address, help_heading = "Peer engine")]
     member_listen: Option<String>,
 
-    /// Start although the data directory was lost or is an old copy: rejoin the group without that data
+    /// For one start after the data directory was lost or replaced by an old copy: rejoin the group without that data
     #[arg(long, help_heading = "Peer engine")]
     forgotten: bool,
 
@@ -118,7 +118,7 @@ pub(crate) struct Serve {
     #[arg(long, value_name = "FILE")]
     tokens: Option<PathBuf>,
 
-    /// Allow an address that other hosts can reach without both TLS and tokens
+    /// Allow listening on an address that other hosts can reach, although TLS or tokens are not configured
     #[arg(long)]
     insecure: bool,
 

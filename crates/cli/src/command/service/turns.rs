@@ -26,7 +26,7 @@ pub(super) enum EngineName {
 /// The settings of the peer engine.
 #[derive(Args, Clone, Debug, Default)]
 pub(crate) struct Turns {
-    /// How the nodes agree [default: replicated; peer if an option of the peer engine is given]
+    /// How the nodes agree on the holder of a lock [default: replicated; peer if an option of the peer engine is given]
     #[arg(long, value_name = "ENGINE", value_enum)]
     engine: Option<EngineName>,
 
@@ -42,7 +42,7 @@ pub(crate) struct Turns {
     #[arg(long, value_name = "NAME", value_parser = parse::beside, help_heading = "Peer engine")]
     election: Option<Kind>,
 
-    /// Grant locks only while this node trusts a majority of the members [default: yes]
+    /// Grant locks only while this node suspects fewer than half of the members to have crashed [default: yes]
     #[arg(long, value_name = "yes|no", value_parser = yes_or_no, help_heading = "Peer engine")]
     guard: Option<bool>,
 

@@ -167,11 +167,11 @@ impl Mutex for MaekawaDeadlockFree {
             )
         }),
         published: &[
-            Published::exactly(Measure::Messages, "B, but for messages to oneself", "3(K−1)", |size| {
+            Published::exactly(Measure::Messages, "B, without messages to oneself", "3(K−1)", |size| {
                 3.0 * (size.k - 1.0)
             }),
             Published::exactly(Measure::Messages, "A, E", "3√N", |size| 3.0 * size.root_n),
-            Published::exactly(Measure::MessagesToEnter, "B, but for messages to oneself", "2(K−1)", |size| {
+            Published::exactly(Measure::MessagesToEnter, "B, without messages to oneself", "2(K−1)", |size| {
                 2.0 * (size.k - 1.0)
             }),
             Published::exactly(Measure::MessagesToEnter, "E", "2√N", |size| 2.0 * size.root_n),

@@ -209,7 +209,8 @@ impl Mutex for Majority {
                 key: "doublings",
                 values: Values::Integer { from: 0, to: 7 },
                 default: "7",
-                meaning: "how many times the longest back-off doubles, starting at 2 δ, while attempts fail",
+                meaning: "the upper limit of the random back-off starts at 2 δ and doubles up to this many \
+                          times while attempts fail",
             },
         ],
         check: |group| {

@@ -150,8 +150,8 @@ impl Mutex for RicartAgrawala {
                     Choice { forfeits: &[Property::RequestOrder], ..Choice::plain("bare") },
                 ]),
                 default: "numbered",
-                meaning: "whether replies carry the highest number that their sender has seen, or nothing, as in the \
-                          paper",
+                meaning: "`numbered`: a reply carries the highest number that its sender has seen. `bare`: a reply \
+                          carries no number, as in the paper",
             },
             OptionSpec {
                 key: "first",

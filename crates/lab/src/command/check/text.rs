@@ -42,7 +42,7 @@ pub(super) fn text(findings: &Findings) -> String {
         let _ = writeln!(text, "{overtaken}");
     }
     if findings.verdicts.iter().any(|(_, verdict)| *verdict == Verdict::Holds) {
-        let chance = format!("probability of a fingerprint collision: {:.0e}", findings.collision);
+        let chance = format!("probability of a missed state (hash collision): {:.0e}", findings.collision);
         let _ = writeln!(text, "{}", styled(DIM, &chance));
     }
     text

@@ -29,7 +29,7 @@ pub(super) fn text(entry: &Entry, arguments: &Arguments, report: &Report) -> Str
             let _ = writeln!(text, "{}", conversation(records));
         }
         None if arguments.conversation == Conversation::Auto => {
-            let _ = writeln!(text, "{}\n", styled(DIM, "the conversation is long; --conversation always prints it"));
+            let _ = writeln!(text, "{}\n", styled(DIM, "long conversation: `--conversation always` prints it"));
         }
         None => {}
     }
@@ -91,8 +91,7 @@ fn verdicts(arguments: &Arguments, report: &Report) -> String {
     }
     if arguments.property.is_empty() {
         for property in of_family(report.family).iter().filter(|property| !report.watched.contains(property)) {
-            let why =
-                format!("by default only up to n = {REQUEST_ORDER_UP_TO}; --property {} checks it", property.name());
+            let why = format!("checked only up to n = {REQUEST_ORDER_UP_TO} without --property {}", property.name());
             table.row([property.name().to_string(), styled(DIM, "not checked"), why]);
         }
     }
@@ -160,7 +159,7 @@ fn election(report: &Report) -> String {
     ]);
     table.row(["bytes".to_string(), outcome.costs.bytes.to_string()]);
     let turnaround = outcome.election.turnaround();
-    table.row(["turnaround".to_string(), turnaround.map_or("–".into(), |ticks| format!("{} δ", delta_text(ticks)))]);
+    table.row(["decided after".to_string(), turnaround.map_or("–".into(), |ticks| format!("{} δ", delta_text(ticks)))]);
     table.render()
 }
 
@@ -169,7 +168,7 @@ fn detection(report: &Report) -> String {
     let mut table = Table::new(2);
     table.row(["messages".to_string(), outcome.costs.messages.to_string()]);
     table.row(["false suspicions".to_string(), outcome.detection.false_suspicions.to_string()]);
-    table.row(["corrections".to_string(), outcome.detection.corrections.to_string()]);
+    table.row(["trusted again".to_string(), outcome.detection.corrections.to_string()]);
     let mut times = Table::new(1);
     times.row(["", "mean", "p50", "p99", "max"]);
     times.row(summary_row("from crash to detection (δ)", outcome.detection.detection_time.summary(DELTA as f64)));

@@ -27,7 +27,8 @@ impl Drawing<'_> {
         let (before, mut after) = self.layout.notes();
         if self.unsaid > 0 {
             let count = if self.unsaid == 1 { "1 arrow".into() } else { format!("{} arrows", self.unsaid) };
-            let elsewhere = if self.layout.is_stepped { "the steps name them" } else { "an .html diagram names them" };
+            let elsewhere =
+                if self.layout.is_stepped { "the events of a step name them" } else { "an .html diagram names them" };
             after.push(format!("for lack of room, {count} have no label; {elsewhere}"));
         }
         if self.unsaid_clocks > 0 {

@@ -15,7 +15,7 @@ export async function follow(path, parameters, signal, progress) {
   let text = "";
   for (;;) {
     const { done, value } = await reader.read().catch(gone);
-    if (done) throw new Error("The laboratory ended this before it had an answer. Try again.");
+    if (done) throw new Error("The laboratory closed the connection before it sent a result. Try again.");
     text += value;
     const events = text.split("\n\n");
     text = events.pop();

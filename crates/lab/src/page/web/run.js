@@ -39,7 +39,7 @@ const fields = () => [
   ["withdraw-rate", "withdraw rate", "number", { min: 0, max: 1, step: "any", placeholder: 0 }, true, MUTEX],
   ["absent", "crashed from the start", "text", { usual: "ID,…", values: ["1", "1,2"] }, true],
   ["shake", "random faults", "number", { min: 0, placeholder: 0 }, true],
-  ["delay-bound", "assumed delay bound (δ)", "number", { min: 0, step: "any", placeholder: "true" }, true],
+  ["delay-bound", "assumed delay bound (δ)", "number", { min: 0, step: "any", placeholder: "true bound" }, true],
   ["detector", "failure detector", "choice", [["", "as needed"], ["none", "none"], ["perfect", "perfect"]], true],
   ["election", "election for recovery", "choice", ELECTIONS, true, "recovery"],
   ["guard", "majority", "tick", "required to enter", true, "recovery"],
@@ -289,15 +289,15 @@ function makeInterference() {
     "aria-label": "For how long, in δ" });
   const button = (name, words, title) =>
     el("button", { type: "button", id: `do-${name}`, title, onclick: () => interfere(name) }, words);
-  by("interfere").replaceChildren(head("Interfere", el("span", { id: "moment" })), el("div", { class: "interfere" },
+  by("interfere").replaceChildren(head("Inject faults", el("span", { id: "moment" })), el("div", { class: "interfere" },
     who, el("label", { class: "muted" }, "for ", lasts, " δ"),
     el("div", { class: "buttons" },
-      button("crash", "Crash", "The process crashes here"),
+      button("crash", "Crash", "Crash the process at this moment"),
       button("restart", "Restart", "The crashed process restarts"),
       button("pause", "Pause", "It does nothing for a while"),
       button("resume", "Resume", "Its pause ends here"),
-      button("partition", "Cut off", "The network is cut between it and the others for a while"),
-      button("heal", "Heal", "The network is whole again"))));
+      button("partition", "Cut off", "Partition the network: separate the process from all others for this time"),
+      button("heal", "Heal", "End all network partitions at this moment"))));
 }
 
 // The processes of the run on screen, to choose from; each card is a way to do so.
@@ -420,7 +420,7 @@ function findings({ report, verdicts, published, ending }, name) {
     ? published : el("span", { class: "range" }, `${number(published)} – ${number(most)}`);
   const rows = published.map((row) =>
     [row.unit ? `${row.measure} (${row.unit})` : row.measure, row.formula ? `${row.formula} (${row.sources})` : "–", range(row), row.measured]);
-  const costs = table(`Costs${of}`, "published and in this run", ["", "published", "that is", "here"], rows);
+  const costs = table(`Costs${of}`, "published and in this run", ["", "formula", "published", "measured"], rows);
   const sums = [["messages", report.messages], ["bytes", report.bytes]];
   if (report.leader !== undefined) sums.push(["leader", report.leader ? `p${report.leader}` : "none"]);
   if (report.entries) sums.unshift(["entries", report.entries]);
@@ -429,7 +429,7 @@ function findings({ report, verdicts, published, ending }, name) {
     if (summary) sums.push([words, `${number(summary.mean)} on average, ${number(summary.max)} at most`]);
   }
   const kinds = Object.entries(report.messages_by_kind ?? {}).map(([kind, count]) => [`  ${kind}`, count]);
-  return [judged, published.length ? costs : "", table(`Sums${of}`, "", [], [...sums, ...kinds])];
+  return [judged, published.length ? costs : "", table(`Totals${of}`, "", [], [...sums, ...kinds])];
 }
 
 begin().catch(complain);

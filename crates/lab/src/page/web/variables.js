@@ -17,7 +17,7 @@ export function showVariables(place, variables) {
   };
   const words = isWhole ? "Only what changes" : "Show all";
   const canFold = isWhole || isFolded;
-  const note = hasChanged ? "before and after this step" : "which this step leaves as they are";
+  const note = hasChanged ? "before and after this step" : "unchanged by this step";
   const hadFocus = place.contains(document.activeElement);
   show(place,
     head(`The variables of ${process}`, note,
@@ -69,7 +69,7 @@ function lines(text, other) {
 }
 
 function shown(text, all) {
-  if (!text) return el("pre", { class: "muted", tabindex: 0 }, "nothing: it is dead");
+  if (!text) return el("pre", { class: "muted", tabindex: 0 }, "no variables: the process has crashed");
   const parts = [];
   let hidden = 0;
   const gap = (indent) => {
