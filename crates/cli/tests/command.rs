@@ -258,7 +258,7 @@ fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
         (&["sim", "central", "-n", "0"], "0", "a whole number from 1 to 16383"),
         (&["sim", "central", "-n", "three"], "three", "a whole number from 1 to 16383"),
         (&["sim", "central", "--entries", "0"], "0", "a whole number, at least 1"),
-        (&["sim", "central", "-n", "3", "--crash", "4@1"], "process 4", "processes 1 to 3"),
+        (&["sim", "central", "-n", "3", "--crash", "4@1"], "process 4", "process ids are 1 to 3"),
         (&["sim", "central", "-n", "3", "--crash", "0@1"], "process 0", "numbered 1 to n"),
         (&["sim", "central", "--crash", "3"], "`3` has no time", "--absent 3"),
         (&["sim", "central", "--entries-each", "endless"], "endless", "`check`"),

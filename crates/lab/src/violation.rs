@@ -45,7 +45,10 @@ pub struct Voting {
 pub enum VotingError {
     #[error("{0} coordinators: must be 1 to {most}", most = Voting::MOST_COORDINATORS)]
     Coordinators(u32),
-    #[error("{votes} votes: with {coordinators} coordinators, a majority is {} to {coordinators} votes", coordinators / 2 + 1)]
+    #[error(
+        "{votes} votes: with {coordinators} coordinators, a majority is {} to {coordinators} votes",
+        coordinators / 2 + 1
+    )]
     Votes { votes: u32, coordinators: u32 },
     #[error("uptime of 0 µs: must be at least 1 µs")]
     Uptime,

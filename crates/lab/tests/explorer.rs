@@ -154,7 +154,7 @@ fn interrupted_search_keeps_earlier_counterexamples() {
     };
     let findings = exploration.run("maekawa", &mut watch).expect("it can be explored");
     assert_eq!((findings.complete, steps_to(&findings, Goal::DeadlockFreedom)), (false, Some(2)));
-    let verdict = findings.verdict(Goal::StarvationFreedom);
+    let verdict = findings.verdict(Goal::MutualExclusion);
     assert!(matches!(verdict, Some(Verdict::Undecided(why)) if why == "the search was interrupted"), "{verdict:?}");
 }
 

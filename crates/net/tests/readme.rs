@@ -31,9 +31,13 @@ impl Drop for Killed {
 fn three_nodes_of_it_hold_the_lock_one_after_the_other() {
     let program = std::env::current_exe().unwrap().parent().unwrap().join("../examples/embed");
     let members = ports::free_addresses(3);
+    // The nodes keep their data in the directory in which they are started.
+    let directory = std::env::temp_dir().join(format!("quorate-embed-{}", std::process::id()));
+    std::fs::create_dir_all(&directory).unwrap();
     let start = |id: u32| {
         let mut command = Command::new(&program);
-        Killed(command.arg(id.to_string()).args(&members).stdout(Stdio::piped()).spawn().unwrap())
+        let command = command.arg(id.to_string()).args(&members).current_dir(&directory).stdout(Stdio::piped());
+        Killed(command.spawn().unwrap())
     };
     let mut nodes = [1, 2, 3].map(start);
     let fences = (1..).zip(&mut nodes).map(|(id, node)| {
@@ -46,4 +50,6 @@ fn three_nodes_of_it_hold_the_lock_one_after_the_other() {
     fences.sort_unstable();
     fences.dedup();
     assert_eq!(fences.len(), 3, "every grant has a fence of its own");
+    drop(nodes);
+    std::fs::remove_dir_all(directory).unwrap();
 }

@@ -330,7 +330,7 @@ fn a_request_that_overtakes_another_is_found() {
     });
     let judgement = judged(&files);
     let order = why(&judgement, Property::RequestOrder);
-    assert_eq!(order, "p3 entered before p1, whose request had happened before");
+    assert_eq!(order, "p3 entered before p1, whose request had happened before that of p3");
 }
 
 #[test]
