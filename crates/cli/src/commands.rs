@@ -204,13 +204,13 @@ mod tests {
         command.get_subcommands().filter(|command| !command.is_hide_set())
     }
 
-    /// Commands without subcommands, with the words that call them.
-    fn leaves(command: &clap::Command, called: &str) -> Vec<(String, clap::Command)> {
-        let called = |command: &clap::Command| format!("{called} {}", command.get_name());
+    /// All subcommands at every level, each with the words that call it.
+    fn descendants(command: &clap::Command, called: &str) -> Vec<(String, clap::Command)> {
         visible(command)
-            .flat_map(|command| match command.has_subcommands() {
-                true => leaves(command, &called(command)),
-                false => vec![(called(command), command.clone())],
+            .flat_map(|command| {
+                let called = format!("{called} {}", command.get_name());
+                let below = descendants(command, &called);
+                std::iter::once((called, command.clone())).chain(below)
             })
             .collect()
     }
@@ -218,7 +218,7 @@ mod tests {
     /// The commands of the service and the tools; the laboratory's have tests of their own.
     fn service_commands() -> Vec<(String, clap::Command)> {
         let groups = groups().into_iter().filter(|(name, _)| *name != "Laboratory");
-        groups.flat_map(|(_, group)| leaves(&group, "quorate")).collect()
+        groups.flat_map(|(_, group)| descendants(&group, "quorate")).collect()
     }
 
     /// Splits a line as a shell does, up to what another program gets.

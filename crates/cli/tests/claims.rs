@@ -29,7 +29,7 @@ fn a_refuted_claim_is_no_failure_and_json_has_what_is_documented() {
 fn a_claim_by_name_is_shown_with_the_run_that_decided_it() {
     let output = claims(&["M2"]);
     let text = String::from_utf8(output.stdout).unwrap();
-    for part in ["holds", "quorate check maekawa -n 3", "1  p", "p1, p2, p3 wait, and nothing more happens"] {
+    for part in ["holds", "quorate check maekawa -n 3", "1  p", "p1, p2, p3 wait, and nothing more happens", "\nA: "] {
         assert!(text.contains(part), "{part} is not in\n{text}");
     }
 }
@@ -39,5 +39,5 @@ fn an_unknown_claim_is_refused_with_others() {
     let output = claims(&["H9"]);
     assert_eq!(output.status.code(), Some(2));
     let told = String::from_utf8(output.stderr).unwrap();
-    assert!(told.contains("unknown claim `H9`; similar ids: H1, H2, H3.small"), "{told}");
+    assert!(told.contains("unknown claim `H9`; for example: H1, H2, H3.small"), "{told}");
 }

@@ -192,12 +192,26 @@ fn a_file_that_cannot_be_written_leaves_the_verdict_printed() {
         (["check", "maekawa", "--property", "deadlock-freedom", "--diagram", nowhere], "deadlock-freedom  violated"),
         (["sim", "central", "--entries", "3", "--diagram", nowhere], "mutual-exclusion  held"),
     ] {
-        let output = quorate(&arguments);
-        let text = String::from_utf8(output.stdout).unwrap();
-        assert!(text.contains(found), "{found} is not in\n{text}");
-        assert!(String::from_utf8(output.stderr).unwrap().contains(nowhere));
-        assert_eq!(output.status.code(), Some(1));
+        assert_printed_before_failing(&arguments, found, nowhere);
     }
+    // A trace is opened before the run, and fails when it is written.
+    #[cfg(target_os = "linux")]
+    {
+        let full = std::env::temp_dir().join(format!("quorate-full-{}.jsonl", std::process::id()));
+        std::os::unix::fs::symlink("/dev/full", &full).unwrap();
+        let file = full.to_str().unwrap();
+        let sim = ["sim", "central", "--entries", "3", "--trace", file];
+        assert_printed_before_failing(&sim, "mutual-exclusion  held", file);
+        std::fs::remove_file(full).unwrap();
+    }
+}
+
+fn assert_printed_before_failing(arguments: &[&str], found: &str, file: &str) {
+    let output = quorate(arguments);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains(found), "{found} is not in\n{text}");
+    assert!(String::from_utf8(output.stderr).unwrap().contains(file));
+    assert_eq!(output.status.code(), Some(1));
 }
 
 /// A run is drawn in every form, at once or from its trace, and the traces of nodes are drawn too.
@@ -348,7 +362,8 @@ fn output_that_cannot_be_written_is_an_error_and_never_a_panic() {
     assert_eq!(run(&["sim", "central", "-n", "3", "--loss-rate", "0.001", "--entries", "1"]).status.code(), Some(0));
     let output = Command::new(env!("CARGO_BIN_EXE_quorate")).args(["algorithms"]).stdout(full()).output().unwrap();
     assert_eq!(output.status.code(), Some(1), "{output:?}");
-    assert_eq!(quorate(&["sim", "central", "--trace", "/dev/full"]).status.code(), Some(1));
+    // The name does not say which kind of trace to write.
+    assert_eq!(quorate(&["sim", "central", "--trace", "/dev/full"]).status.code(), Some(2));
 }
 
 #[test]

@@ -93,6 +93,16 @@ fn with_json_an_error_is_an_object() {
         (&["check", "central", "--scenario", "-", "--json"], "usage", 2),
         (&["check", "central", "--diagram", "-", "--json"], "usage", 2),
         (&["replay", "central-queue", "--diagram", "-", "--json"], "usage", 2),
+        (&["sim", "central", "--trace", "-", "--json"], "usage", 2),
+        (&["sim", "central", "--trace", "run.svg", "--json"], "usage", 2),
+        (&["sim", "central", "--trace", "run", "--json"], "usage", 2),
+        (&["sim", "central", "--runs", "3", "--down", "--json"], "usage", 2),
+        (&["sim", "central", "--runs", "3", "--clocks", "lamport", "--json"], "usage", 2),
+        (&["sim", "central", "--runs", "3", "--fold", "--json"], "usage", 2),
+        (&["sim", "central", "--runs", "3", "--from", "1", "--json"], "usage", 2),
+        (&["sim", "central", "--runs", "3", "--to", "1", "--json"], "usage", 2),
+        (&["sim", "central", "--runs", "3", "--records", "1..2", "--json"], "usage", 2),
+        (&["claims", "D6", "--markdown", "-", "--json"], "usage", 2),
         (&["judge", "/no/such/file", "--json"], "read", 1),
         (&["sim", "central", "--trace", "/no/such/directory/t.jsonl", "--json"], "write", 1),
     ] {
@@ -112,10 +122,9 @@ fn with_json_an_error_is_an_object() {
     }
 }
 
-/// Ctrl-C ends a search, and what it has found is printed.
+/// The output of a long check that receives this many SIGINTs in quick succession.
 #[cfg(target_os = "linux")]
-#[test]
-fn an_interrupted_check_prints_how_far_it_came() {
+fn interrupted_check(times: u32) -> Output {
     let arguments = ["check", "lamport", "-n", "5", "--entries-each", "3", "--threads", "1", "--max-states", "2000000"];
     let child = Command::new(env!("CARGO_BIN_EXE_quorate"))
         .args(arguments)
@@ -133,13 +142,36 @@ fn an_interrupted_check_prints_how_far_it_came() {
     while !is_listening() {
         std::thread::sleep(std::time::Duration::from_millis(10));
     }
-    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
-    assert!(killed.success());
-    let output = child.wait_with_output().unwrap();
+    for time in 0..times {
+        if time > 0 {
+            // Otherwise, the kernel may deliver two as one.
+            std::thread::sleep(std::time::Duration::from_millis(10));
+        }
+        let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+        assert!(killed.success());
+    }
+    child.wait_with_output().unwrap()
+}
+
+/// Ctrl-C ends a search, and what it has found is printed.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_check_prints_how_far_it_came() {
+    let output = interrupted_check(1);
     let text = String::from_utf8(output.stdout).unwrap();
     assert_eq!(output.status.code(), Some(12), "{text}");
     assert!(text.contains("not decided  the search was interrupted"), "{text}");
     assert!(text.contains(" states, ") && text.contains("deepest state: "), "{text}");
+}
+
+/// GNU `timeout` signals the command and then its process group, so that one interrupt arrives twice.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_second_interrupt_right_after_the_first_one_is_ignored() {
+    let output = interrupted_check(2);
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(output.status.code(), Some(12), "{text}");
+    assert!(text.contains("not decided  the search was interrupted"), "{text}");
 }
 
 /// The help of every command of the laboratory says more than its first line, and has examples that are accepted.
@@ -176,9 +208,15 @@ fn long_help_explains_and_has_examples() {
 #[test]
 fn completion_offers_values() {
     let script = stdout(&["completions", "bash"]);
-    for value in
-        ["ricart-agrawala", "maekawa-deadlock", "deadlock-freedom", "P6.liveness", "asynchronous", "poisson:0.1"]
-    {
+    for value in [
+        "ricart-agrawala",
+        "central-queue",
+        "deadlock-freedom",
+        "P6.liveness",
+        "asynchronous",
+        "poisson:0.1",
+        "fifo any",
+    ] {
         assert!(script.contains(value), "{value}");
     }
 }

@@ -223,6 +223,10 @@ fn a_place_where_nothing_can_be_written_is_refused_before_anything_is_run() {
         (&["compare", "--plot", "costs.svg"], "name a directory, for example --plot costs"),
         (&["compare", "--html", folder], "this is a directory; name a file"),
         (&["claims", "--html", &nowhere], "does not exist"),
+        (&["claims", "--markdown", &nowhere], "does not exist"),
+        (&["claims", "--markdown", "-"], "--markdown -: the page is not written to standard output; name a file"),
+        (&["claims", "--html", "-"], "--html -: the page is not written to standard output; name a file"),
+        (&["compare", "--html", "-"], "--html -: the page is not written to standard output; name a file"),
         (&["compare", "-n", "101..3"], "the first size is larger than the second; write 3..101"),
     ] {
         let output = quorate(arguments);

@@ -1,4 +1,4 @@
-//! The README shows what its commands print. Each `console` block is run as a user would type it, with the binary of
+//! The README and other pages show what their commands print. Each `console` block is run as a user would type it, with the binary of
 //! this build, in a directory of its own and on a port of its own.
 //!
 //! `quorate serve` runs in the background until the test ends. A line `...` in a block stands for any number of lines.
@@ -101,10 +101,21 @@ fn start(command: &str, shell: &mut Command, expected: &[String], numbers: &Numb
 
 #[test]
 fn the_readme_shows_what_its_commands_print() {
-    let readme = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../README.md")).unwrap();
-    let examples = examples(&readme);
-    assert!(examples.len() >= 4, "{} commands", examples.len());
-    let directory = std::env::temp_dir().join(format!("quorate-readme-{}", std::process::id()));
+    run_the_commands_of("README.md", 4);
+}
+
+#[test]
+fn the_page_about_the_laboratory_shows_what_its_commands_print() {
+    run_the_commands_of("docs/laboratory.md", 8);
+}
+
+/// Runs the commands of a page, of which there are at least so many.
+fn run_the_commands_of(page: &str, least: usize) {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let examples = examples(&std::fs::read_to_string(root.join(page)).unwrap());
+    assert!(examples.len() >= least, "{page} has {} commands", examples.len());
+    let name = page.replace(['/', '.'], "-");
+    let directory = std::env::temp_dir().join(format!("quorate-{name}-{}", std::process::id()));
     std::fs::create_dir_all(&directory).unwrap();
     let programs = Path::new(env!("CARGO_BIN_EXE_quorate")).parent().unwrap();
     let path = format!("{}:{}", programs.display(), std::env::var("PATH").unwrap());

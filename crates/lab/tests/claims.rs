@@ -39,7 +39,7 @@ fn a_name_means_all_claims_of_its_row_and_an_unknown_one_is_told_of_others() {
     assert_eq!(of("t3.a").unwrap(), ["T3.A"]);
     assert_eq!(of("T1").unwrap(), ["T1"]);
     let unknown = of("L9").unwrap_err().to_string();
-    assert!(unknown.starts_with("unknown claim `L9`; similar ids: L1.safe, L1.order, L2"), "{unknown}");
+    assert!(unknown.starts_with("unknown claim `L9`; for example: L1.safe, L1.order, L2"), "{unknown}");
     assert!(of("").is_err());
 }
 

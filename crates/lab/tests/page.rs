@@ -364,8 +364,9 @@ fn what_is_too_much_or_makes_no_sense_is_refused_in_words() {
         ("/api/run?n=65", "n = 65 is more than this laboratory allows: at most 64"),
         ("/api/run?crash=9@1", "crash of process 9: no such process; process ids are 1 to 5"),
         ("/api/run?delay=later", "`later` is not a delay"),
-        ("/api/run?loss=0.1", "this page has no parameter loss: use --loss-rate P"),
-        ("/api/check?loss=1", "this page has no parameter loss: use --losses L"),
+        ("/api/run?loss=0.1", "this page has no parameter loss: use loss-rate=P"),
+        ("/api/check?loss=1", "this page has no parameter loss: use losses=L"),
+        ("/api/check?algorithm=central&sets=grid", "--sets works only with maekawa"),
         ("/api/check?n=6", "n = 6 is more than this laboratory allows: at most 5"),
     ] {
         let (status, why) = refused(address, path);

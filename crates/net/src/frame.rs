@@ -25,7 +25,7 @@ const MAGIC: [u8; 8] = *b"quorate\0";
 /// How long the preface is.
 const PREFACE: usize = MAGIC.len() + 4;
 /// Which frames there are, and how they are written. A node talks only with nodes of the same version.
-pub(crate) const VERSION: u32 = 7;
+pub(crate) const VERSION: u32 = 8;
 /// How long the first frames may be.
 pub(crate) const LONGEST_HELLO: usize = 4096;
 /// How long frames may be: much longer than any message of an algorithm is.

@@ -16,13 +16,15 @@ use quorate_lab::command::failure::Failure;
 use quorate_lab::command::files::{self, check_page};
 use quorate_lab::command::output::{BAD, DIM, GOOD, HEADING, Table, Terminal, styled};
 
+use super::algorithms::documents;
+
 /// A run of more records than this is not printed.
 const LONGEST_CONVERSATION: usize = 60;
 
 pub(crate) fn run(arguments: &Claims, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let claims = chosen(&arguments.id).map_err(|unknown| Failure::Usage(unknown.to_string()))?;
-    if let Some(path) = &arguments.html {
-        check_page(path)?;
+    for (option, path) in [("--markdown", &arguments.markdown), ("--html", &arguments.html)] {
+        path.as_deref().map_or(Ok(()), |path| check_page(option, path))?;
     }
     let mut court = Court::new();
     let mut bar = terminal.progress(claims.len() as u64, "claims");
@@ -38,7 +40,9 @@ pub(crate) fn run(arguments: &Claims, terminal: &mut Terminal) -> Result<ExitCod
     } else if arguments.id.is_empty() {
         terminal.print(&overview(&rulings))?;
     } else {
-        terminal.print(&rulings.iter().map(in_full).collect::<Vec<_>>().join("\n"))?;
+        let cited: Vec<_> = rulings.iter().map(|ruling| ruling.claim.documents).collect();
+        let in_full: Vec<_> = rulings.iter().map(in_full).collect();
+        terminal.print(&format!("{}\n{}", in_full.join("\n"), documents(&cited)))?;
     }
     // Printed first: a page that cannot be written takes nothing away.
     if let Some(path) = &arguments.markdown {

@@ -18,7 +18,7 @@ use quorate_lab::command::output::{BAD, HEADING, Table, Terminal, number, styled
 pub(crate) fn run(arguments: &Compare, terminal: &mut Terminal) -> Result<ExitCode, Failure> {
     let folder = arguments.plot.as_deref().map(Folder::new).transpose()?;
     if let Some(path) = &arguments.html {
-        check_page(path)?;
+        check_page("--html", path)?;
     }
     let (names, sizes) = (&arguments.algorithm, arguments.sizes());
     let mut bar = terminal.progress((steps(names) * sizes.len()) as u64, "measured");

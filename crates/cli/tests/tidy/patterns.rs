@@ -28,12 +28,13 @@ pub(crate) const PATTERNS: [Pattern; 14] = [
     },
     Pattern {
         advice: "name the subject instead of `who …`",
-        // People may be `who`: engineers who read this.
+        // People may be `who`: engineers who read this; Lamport, who introduced clocks.
         expression: concat!(
-            r"(?:^|[^\w\s`…]\s*|\b(?:and|or|but|nor|not|if|of|to|by|for|from|with|on|in|at|as|than|that|then|like",
-            r"|while|where|when|because|until|before|after|shows?|says?|said|knows?|tells?|is|are|be|how|what|see|find",
-            r"|choose|remember)\b,? )who (?:neither|[a-z]+(?:s|ed)|is|was|has|had|does|did|can|could|cannot|may|might|must",
-            r"|will|would|should|left|got|went|came|held|knew|wrote|took|began|were|are|have)\b",
+            r"(?:^|[^\w\s`…,(]\s*|(?-i:\b[a-z][a-z0-9]*), |\b(?:and|or|but|nor|not|if|of|to|by|for|from|with|on|in|at|as",
+            r"|than|that|then|like|while|where|when|because|until|before|after|shows?|says?|said|knows?|tells?|is|are|be",
+            r"|how|what|see|find|choose|remember|only|each|every|all)\b,? )who (?:neither|[a-z]+(?:s|ed)|is|was|has|had",
+            r"|does|did|can|could|cannot|may|might|must|will|would|should|left|got|went|came|held|knew|wrote|took|began",
+            r"|were|are|have)\b",
         ),
         bad: &[
             "Who dies loses its locks.",
@@ -41,11 +42,13 @@ pub(crate) const PATTERNS: [Pattern; 14] = [
             "and who waits is served",
             "shows who holds it",
             "Who neither wants to enter nor is inside answers at once.",
+            "Only who holds the lock writes.",
+            "the request is granted, who waits enters",
         ],
         good: &[
             "An engineer who has never seen it",
             "people who run a cluster",
-            "the author, Maekawa",
+            "due to Lamport, who introduced logical clocks",
             "whole words",
             "Who holds the lock?",
         ],
@@ -100,7 +103,7 @@ pub(crate) const PATTERNS: [Pattern; 14] = [
     },
     Pattern {
         advice: "address the reader as `you`",
-        expression: r"\b(?:what|if|when|where|as|that|how) one (?:looks|sees|wants|would|does|may|might|knows|asks|clicks|chooses|likes|has|needs)\b|\bbefore one's eyes\b",
+        expression: r"\b(?:what|if|when|where|as|that|how) one (?:looks|sees|wants|would|does|may|might|knows|asks|clicks|chooses|likes|has|needs|presses|reads)\b|\bbefore one's eyes\b",
         bad: &["when one looks", "what one has chosen"],
         good: &["when one node crashes", "if only one has it"],
     },

@@ -121,6 +121,7 @@ fn strings(path: &Path, code: &str) -> Vec<Piece> {
             let is_for_developers = FOR_DEVELOPERS.iter().any(|call| statement.contains(call));
             let text = text_of(&literal).filter(|_| !is_for_developers);
             found.extend(text.map(|text| Piece { path: path.into(), line: line_of(rest), text }));
+            statement.clear();
             rest = &rest[length..];
         } else if rest.starts_with("'\"'") || rest.starts_with("'\\\"'") || rest.starts_with("b'\"'") {
             rest = rest.split_once("\"'").map_or("", |(_, after)| after);
@@ -183,10 +184,8 @@ pub(crate) fn of_page(path: &Path, text: &str) -> Vec<Piece> {
     (1..).zip(text.lines()).map(|(line, text)| Piece { path: path.into(), line, text: text.trim().into() }).collect()
 }
 
-/// The comments of a file in which they begin with `#`.
+/// The comments of a file in which they begin with `#`. Lines that follow each other are one text.
 pub(crate) fn of_comments(path: &Path, text: &str) -> Vec<Piece> {
-    let lines = (1..).zip(text.lines()).filter(|(_, text)| text.starts_with('#'));
-    lines
-        .map(|(line, text)| Piece { path: path.into(), line, text: text.trim_start_matches(['#', ' ']).into() })
-        .collect()
+    let lines: Vec<_> = text.lines().map(|line| line.strip_prefix('#').map_or("", |text| text.trim())).collect();
+    of_markdown(path, &lines.join("\n"))
 }

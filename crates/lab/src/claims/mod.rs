@@ -215,7 +215,7 @@ pub fn claims() -> Vec<Claim> {
 
 /// There is no claim of this name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("unknown claim `{name}`; similar ids: {}", near.join(", "))]
+#[error("unknown claim `{name}`; for example: {}", near.join(", "))]
 pub struct UnknownClaim {
     name: String,
     near: Vec<&'static str>,

@@ -30,13 +30,7 @@ impl<'a> Files<'a> {
         let mut files = Vec::new();
         for (path, is_diagram) in [(diagram, true), (trace, false)] {
             let Some(path) = path else { continue };
-            let format = if is_diagram { form_of_diagram("--diagram", path, terminal)? } else { Format::of(path)? };
-            if format.is_diagram() && !is_diagram {
-                return Err(Failure::Usage(format!(
-                    "--trace {}: a trace is a .jsonl or a .shiviz file; --diagram draws",
-                    path.display()
-                )));
-            }
+            let format = if is_diagram { form_of_diagram("--diagram", path, terminal)? } else { form_of_trace(path)? };
             files.push((path.as_path(), format));
         }
         if diagram.is_none() && (View { unit: Unit::default(), ..view.clone() }) != View::default() {
@@ -80,6 +74,15 @@ pub fn form_of_diagram(option: &str, path: &Path, terminal: &Terminal) -> Result
         true => Ok(format),
         false => Err(Failure::Usage(format!("{option} {}: a diagram is a {DRAWN}", path.display()))),
     }
+}
+
+/// The format of a trace, from its file name.
+pub(crate) fn form_of_trace(path: &Path) -> Result<Format, Failure> {
+    let format = if is_standard_output(path) { None } else { Some(Format::of(path)?) };
+    format.filter(|format| !format.is_diagram()).ok_or_else(|| {
+        let shown = path.display();
+        Failure::Usage(format!("--trace {shown}: a trace is a .jsonl or a .shiviz file; --diagram draws"))
+    })
 }
 
 /// Whether a file name means standard output.
@@ -139,15 +142,18 @@ impl<'a> Folder<'a> {
     }
 }
 
-/// Refuses a place where no page can be written, before anything is measured.
-pub fn check_page(path: &Path) -> Result<(), Failure> {
+/// Refuses a place where the page of this option cannot be written, before anything is measured.
+pub fn check_page(option: &str, path: &Path) -> Result<(), Failure> {
     let shown = path.display();
+    if is_standard_output(path) {
+        return Err(Failure::Usage(format!("{option} -: the page is not written to standard output; name a file")));
+    }
     if path.is_dir() {
-        return Err(Failure::Usage(format!("--html {shown}: this is a directory; name a file")));
+        return Err(Failure::Usage(format!("{option} {shown}: this is a directory; name a file")));
     }
     match path.parent().filter(|folder| !folder.as_os_str().is_empty() && !folder.is_dir()) {
         Some(folder) => {
-            Err(Failure::Usage(format!("--html {shown}: the directory {} does not exist", folder.display())))
+            Err(Failure::Usage(format!("{option} {shown}: the directory {} does not exist", folder.display())))
         }
         None => Ok(()),
     }

@@ -4,9 +4,14 @@ use std::process;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
+use std::time::{Duration, Instant};
 
 /// The exit code of a command that a second Ctrl-C ends, as a shell reports it.
 const KILLED: i32 = 130;
+
+/// For this long after the first SIGINT, further ones are ignored: GNU `timeout` signals the command and then its process
+/// group, so that one interrupt arrives twice.
+const GRACE: Duration = Duration::from_secs(1);
 
 /// Whether the user has pressed Ctrl-C (SIGINT) since this was made.
 #[derive(Debug)]
@@ -15,7 +20,8 @@ pub struct Interrupt {
 }
 
 impl Interrupt {
-    /// Listens for Ctrl-C until the process ends. The first one is only recorded; the second one ends the process.
+    /// Listens for Ctrl-C until the process ends. The first one is only recorded; another one, at least a second later,
+    /// ends the process.
     pub fn listen() -> Interrupt {
         let received = Arc::new(AtomicBool::new(false));
         let heard = received.clone();
@@ -23,8 +29,10 @@ impl Interrupt {
             // Without a runtime, Ctrl-C keeps its usual effect.
             let Ok(runtime) = tokio::runtime::Builder::new_current_thread().enable_all().build() else { return };
             runtime.block_on(async {
+                let mut first: Option<Instant> = None;
                 while tokio::signal::ctrl_c().await.is_ok() {
-                    if heard.swap(true, Ordering::Relaxed) {
+                    heard.store(true, Ordering::Relaxed);
+                    if first.get_or_insert_with(Instant::now).elapsed() >= GRACE {
                         process::exit(KILLED);
                     }
                 }

@@ -27,8 +27,9 @@ impl Form {
     pub fn add_to(program: clap::Command, without_json: &[&str]) -> clap::Command {
         let flag = |name, help| Arg::new(name).long(name).global(true).action(ArgAction::SetTrue).help(help);
         let json = || {
-            let long = "Print one JSON object instead of text. Warnings and errors are JSON objects, too, on standard \
-                        error; an error has the fields `error`, `kind` and `exit`";
+            let long = "Print one JSON object instead of text; commands that follow events print one object per line. \
+                        Warnings and errors are JSON objects, too, on standard error; an error has the fields \
+                        `error`, `kind` and `exit`";
             flag("json", "Print JSON instead of text").long_help(long).display_order(900)
         };
         let names: Vec<String> = program.get_subcommands().map(|command| command.get_name().to_string()).collect();

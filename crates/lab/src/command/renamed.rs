@@ -26,7 +26,7 @@ const IN_SIM: &[(&str, &str)] = &[
     ("timeouts", "only `check` limits timeouts: here, timers expire when their time comes"),
     ("scenario", "only `check` writes scenarios: use --trace or --diagram"),
     ("stop", "only `check` has it: use --until TIME to end a run"),
-    ("plot", "it was removed: `--json` prints the distribution of waiting times"),
+    ("plot", "it was removed: `--json` prints the mean, p50, p90, p99 and maximum of waiting times"),
 ];
 
 /// Replacements for options that `check` does not have.
@@ -44,7 +44,7 @@ const IN_CHECK: &[(&str, &str)] = &[
     ("drift", "use --drift-ticks TICKS"),
     ("drift-ppm", "use --drift-ticks TICKS (`sim` has parts per million)"),
     ("bound", "use --delay-bound TICKS"),
-    ("delay", "use --delay-bound TICKS, the longest delay, with --timing synchronous"),
+    ("delay", "use --delay-bound TICKS, the longest delay, with --timing=synchronous"),
     ("crash", "use --crashes K, which explores crashes of all processes at all times, or --absent ID"),
     ("restart", "use --restarts K, which explores restarts at all times"),
     ("seed", "only `sim` has seeds: `check` explores all runs"),

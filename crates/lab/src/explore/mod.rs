@@ -39,7 +39,7 @@ mod visited;
 mod watch;
 
 use std::sync::Arc;
-use std::thread::available_parallelism;
+use std::thread::{self, available_parallelism};
 
 use quorate_core::catalog::{Entry, Family};
 use quorate_core::detector::Detector;
@@ -260,6 +260,7 @@ impl Exploration {
         };
         let mut searched = search::search(&mut machine, &first, &goals, &limits, progress);
         let mut graph = None;
+        let mut discarded = None;
         if about_cycles && searched.cyclic && !searched.is_enough {
             // Cycles are looked for among all states: once more, and keep them.
             for states in tries::rounds(self.max_states, machine.tables.renumbers) {
@@ -268,6 +269,7 @@ impl Exploration {
                 if again.is_enough && again.visited.len() < searched.visited.len() {
                     // Interrupted before it came as far as the search before, whose findings are kept.
                     searched.is_enough = true;
+                    discarded = Some(again);
                     break;
                 }
                 searched = again;
@@ -291,9 +293,6 @@ impl Exploration {
             let verdict = match counterexample {
                 Some(counterexample) => Verdict::Violated(Box::new(counterexample)),
                 None if !searched.complete => Verdict::Undecided(self.why_incomplete(&searched, limits.stop)),
-                None if goal.is_about_cycles() && searched.cyclic && graph.is_none() => {
-                    Verdict::Undecided("the search was interrupted before it looked for infinite runs".into())
-                }
                 None if searched.left_open & 1 << place != 0 => Verdict::Undecided(
                     "some runs reach the limit on timeouts while processes still wait for timers".into(),
                 ),
@@ -302,7 +301,13 @@ impl Exploration {
             (goal, verdict)
         });
         let verdicts: Vec<_> = verdicts.collect();
-        self.findings(&entry, &machine, &searched, verdicts)
+        let findings = self.findings(&entry, &machine, &searched, verdicts);
+        if searched.is_enough {
+            // Freeing gigabytes takes seconds, for which an interrupted caller need not wait. If no thread can be
+            // started, they are freed here.
+            let _ = thread::Builder::new().spawn(move || drop((machine, graph, searched, discarded)));
+        }
+        findings
     }
 
     /// Whether the violation of a goal counts: one that is asked by name, or else one that the algorithm promises.
@@ -326,7 +331,7 @@ impl Exploration {
         } else if searched.breaches.iter().enumerate().any(is_stop) {
             "the search stopped at the first violation".into()
         } else {
-            format!("the search stopped at its limit of {} bytes of memory", self.max_bytes)
+            format!("the search stopped at its limit of {} GB of memory", self.max_bytes as f64 / 1e9)
         }
     }
 

@@ -21,7 +21,7 @@ pub(super) struct Asked {
 impl Asked {
     pub(super) fn new(words: &Words, limits: &Limits) -> Result<Asked, Refusal> {
         let named = words.algorithm()?;
-        let arguments = words.check(limits)?;
+        let arguments = words.check(named.entry(), limits)?;
         let exploration = Exploration {
             max_states: limits.states,
             max_bytes: limits.bytes,

@@ -141,9 +141,10 @@ impl Words {
     }
 
     /// The exploration that they describe.
-    pub(super) fn check(&self, limits: &Limits) -> Result<check::Arguments, Refusal> {
+    pub(super) fn check(&self, entry: &Entry, limits: &Limits) -> Result<check::Arguments, Refusal> {
         let OfCheck { check } = parse(self.arguments("check", OF_CHECKS)?)?;
         at_most("n", check.n, limits.explored)?;
+        sim::check_sets(entry, check.sets.as_deref()).map_err(|failure| Refusal::Question(failure.to_string()))?;
         Ok(check)
     }
 
@@ -155,6 +156,7 @@ impl Words {
             if let (false, false, Some(advice)) =
                 (known.contains(&name.as_str()), value.is_empty(), instead(command, name))
             {
+                let advice = with_parameters(advice, known);
                 return Err(Refusal::Question(format!("this page has no parameter {name}: {advice}")));
             }
             if !known.contains(&name.as_str()) || (value.is_empty() && !FLAGS.contains(&name.as_str())) {
@@ -171,6 +173,22 @@ impl Words {
         }
         Ok(arguments)
     }
+}
+
+/// Advice about options, in terms of the parameters that replace them: `--loss-rate P` becomes `loss-rate=P`.
+fn with_parameters(advice: &str, known: &[&str]) -> String {
+    let mut parts = advice.split("--");
+    let mut text = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        let end = part.find(|letter: char| !letter.is_ascii_lowercase() && letter != '-').unwrap_or(part.len());
+        let (name, rest) = part.split_at(end);
+        match rest.strip_prefix(' ').filter(|rest| rest.starts_with(|letter: char| letter.is_ascii_uppercase())) {
+            _ if !known.contains(&name) => text += &format!("--{part}"),
+            Some(value) => text += &format!("{name}={value}"),
+            None => text += part,
+        }
+    }
+    text
 }
 
 fn parse<P: Parser>(arguments: Vec<String>) -> Result<P, Refusal> {
@@ -260,7 +278,9 @@ mod tests {
         for (text, words) in [
             ("algorithm=raft", "unknown algorithm `raft`; choose one of central,"),
             ("algorithm=central&n=65", "n = 65 is more than this laboratory allows: at most 64"),
-            ("algorithm=central&loss=0.1", "this page has no parameter loss: use --loss-rate P"),
+            ("algorithm=central&loss=0.1", "this page has no parameter loss: use loss-rate=P, the"),
+            ("algorithm=central&scenario=x", "use --trace or --diagram"),
+            ("algorithm=central&sets=grid", "--sets works only with maekawa"),
             ("algorithm=central&n=0", "give a whole number from 1 to"),
             ("algorithm=central&delay=soon", "`soon` is not a delay: give constant:T"),
             ("algorithm=central&recovery=perhaps", "recovery: give recovery=1, or leave it out"),

@@ -373,8 +373,8 @@ where
             Step::ComeBack(id) => Ok(Choice::Restart(*id)),
             Step::Suspect(id, of) if self.stage.may_suspect(*id, *of) => Ok(Choice::Suspect(*id, *of)),
             Step::Suspect(id, of) => Err(format!(
-                "{id} can suspect {of} only with `recovery`, while both run, and not while a notification about {of} is in \
-                 transit"
+                "{id} can suspect {of} only with `recovery`, while both run, and while no notification about \
+                 {of} is in transit"
             )),
             Step::CutShort(step, effects) => {
                 let choice = Choice::CutShort(Box::new(self.choice(step)?), *effects);

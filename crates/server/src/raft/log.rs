@@ -17,6 +17,7 @@ use super::ahead::Ahead;
 use super::status::SyncTimes;
 use super::synced::{Synced, Waiting};
 use super::types::{Entry, LogId, StorageError, StorageIOError, Types, Vote};
+use super::wal::frame::OtherFormat;
 use super::wal::{Wal, Writer};
 use crate::engine::NodeId;
 #[cfg(feature = "fault-injection")]
@@ -27,6 +28,20 @@ const READ_BYTES: usize = 8 << 20;
 /// How often the deliberate bug syncs: see [`crate::switches`].
 #[cfg(feature = "fault-injection")]
 const LATE: std::time::Duration = std::time::Duration::from_millis(500);
+
+/// Why a log could not be opened, with advice for the operator.
+pub(super) fn start_error(directory: &Path, error: io::Error) -> StartError {
+    let (directory, reason) = (directory.into(), error.to_string());
+    match error.kind() {
+        // File systems report `Unsupported`, too, so the kind alone does not identify another format.
+        _ if error.get_ref().is_some_and(|cause| cause.is::<OtherFormat>()) => {
+            StartError::OtherFormat { directory, reason }
+        }
+        io::ErrorKind::WouldBlock => StartError::InUse { directory },
+        io::ErrorKind::InvalidData => StartError::DamagedLog { directory, reason },
+        _ => StartError::Disk(error),
+    }
+}
 
 /// The log. Clones share it.
 #[derive(Clone)]
@@ -42,16 +57,7 @@ impl Log {
     /// that is damaged is an error.
     pub(super) fn open(directory: &Path, node: NodeId, times: Arc<SyncTimes>) -> Result<Log, StartError> {
         std::fs::create_dir_all(directory)?;
-        let (wal, cut) = Wal::open(directory).map_err(|error| match error.kind() {
-            io::ErrorKind::WouldBlock => StartError::InUse { directory: directory.into() },
-            io::ErrorKind::InvalidData => {
-                StartError::DamagedLog { directory: directory.into(), reason: error.to_string() }
-            }
-            io::ErrorKind::Unsupported => {
-                StartError::OtherFormat { directory: directory.into(), reason: error.to_string() }
-            }
-            _ => StartError::Disk(error),
-        })?;
+        let (wal, cut) = Wal::open(directory).map_err(|error| start_error(directory, error))?;
         if let Some((file, at)) = cut {
             tracing::warn!(file = %file.display(), at, "torn record cut off");
         }

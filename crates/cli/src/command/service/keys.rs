@@ -22,6 +22,13 @@ const YEARS: i32 = 10;
 /// The name of the CA. All CAs have the same name; their keys differ.
 const AUTHORITY: &str = "Quorate cluster authority";
 
+const NOTES: &str = "\
+Examples:
+  Create a CA, and certificates and keys for three nodes:
+    quorate keys nodes node1=10.0.0.1 node2=10.0.0.2 node3=10.0.0.3
+  Create a token for locks and elections whose names begin with `web/`:
+    quorate keys token web --role lock --prefix web/";
+
 const NODES_NOTES: &str = "\
 Examples:
   Create a CA, and a certificate and a key for each of three nodes, in ./keys:
@@ -38,6 +45,7 @@ Examples:
 
 /// Create certificates for nodes and tokens for clients
 #[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
 pub(crate) struct Keys {
     #[command(subcommand)]
     what: What,

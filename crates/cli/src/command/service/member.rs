@@ -16,6 +16,15 @@ use super::{Endpoints, failed, harmless, run_async};
 /// How often to read the progress of a new member.
 const GLANCE: Duration = Duration::from_millis(500);
 
+const NOTES: &str = "\
+Examples:
+  List the members of the cluster of the node on 127.0.0.1:7420:
+    quorate member list
+  Add node 4, which runs already:
+    quorate member add 4=10.0.0.4:7420 --endpoints 10.0.0.1:7420
+  Remove node 2:
+    quorate member remove 2 --endpoints 10.0.0.1:7420";
+
 const LIST_NOTES: &str = "\
 Examples:
   List the members of the cluster of the node on 127.0.0.1:7420:
@@ -37,6 +46,7 @@ Examples:
 
 /// List, add and remove the members of a cluster
 #[derive(Args, Debug)]
+#[command(after_long_help = NOTES)]
 pub(crate) struct Member {
     #[command(subcommand)]
     change: Change,

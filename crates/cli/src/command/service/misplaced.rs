@@ -44,7 +44,8 @@ fn quoted(word: &str) -> String {
 /// Explains that an option does not exist, and suggests a similar one.
 fn unknown_option(command: &clap::Command, written: &str) -> String {
     let (name, option) = (command.get_name(), written.split('=').next().unwrap_or(written));
-    let known = command.get_arguments().filter_map(|argument| argument.get_long());
+    // clap adds `--help` only when it parses.
+    let known = command.get_arguments().filter_map(|argument| argument.get_long()).chain(["help"]);
     let meant = closest(option.trim_start_matches('-'), known);
     let meant = meant.map_or(String::new(), |meant| format!("; did you mean `--{meant}`?"));
     format!("`quorate {name}` has no option `{option}`{meant} (options go before `--`, the command to run after it)")
@@ -77,6 +78,7 @@ mod tests {
             unknown_option(&lock, "--tll=5s")
                 .starts_with("`quorate lock` has no option `--tll`; did you mean `--ttl`?")
         );
+        assert!(unknown_option(&lock, "--hel").contains("; did you mean `--help`?"));
         assert!(unknown_option(&lock, "--colour").starts_with("`quorate lock` has no option `--colour` ("));
     }
 }

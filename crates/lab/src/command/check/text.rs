@@ -22,7 +22,7 @@ pub(super) fn text(findings: &Findings) -> String {
     let mut shown: Vec<&Counterexample> = Vec::new();
     for (goal, verdict) in &findings.verdicts {
         let Verdict::Violated(found) = verdict else { continue };
-        let promise = if findings.counted.contains(goal) { "" } else { " (not promised)" };
+        let promise = promise(findings, *goal);
         let title = format!("counterexample to {goal}, {}{promise}", steps(found));
         let _ = writeln!(text, "{}", styled(HEADING, &title));
         if let Some(same) = shown.iter().position(|other| other.steps == found.steps) {

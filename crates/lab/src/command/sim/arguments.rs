@@ -202,7 +202,8 @@ pub struct Arguments {
 
     /// Simulate this many runs, with consecutive seeds from --seed on, and count violations
     #[arg(long, value_name = "RUNS", allow_negative_numbers = true, value_parser = parse::count,
-          conflicts_with_all = ["diagram", "trace", "conversation"])]
+          conflicts_with_all = ["diagram", "trace", "conversation", "down", "clocks", "fold", "from", "to",
+                                "records"])]
     pub runs: Option<u64>,
 
     /// Construction of the voting sets, for algorithms that use them: grid, plane or best

@@ -15,7 +15,7 @@ use quorate_core::trace::Record;
 use serde_json::json;
 
 use super::failure::{Failure, exit_code};
-use super::files::Files;
+use super::files::{Files, form_of_trace};
 use super::output::{Terminal, number};
 use crate::diagram::{Format, Mark, Picture};
 use crate::experiment::Spectators;
@@ -33,7 +33,8 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
         return runs::run(subject, arguments, runs, terminal);
     }
     let experiment = arguments.experiment();
-    let log = arguments.trace.as_ref().filter(|path| Format::of(path) == Ok(Format::Shiviz));
+    let format = arguments.trace.as_deref().map(form_of_trace).transpose()?;
+    let log = arguments.trace.as_ref().filter(|_| format == Some(Format::Shiviz));
     let lines = arguments.trace.as_deref().filter(|_| log.is_none());
     let files = Files::new(arguments.diagram.as_ref(), log, arguments.view.view(), terminal)?;
     let mut trace = lines.map(Trace::create).transpose()?;
@@ -59,9 +60,6 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
     };
     let seconds = began.elapsed().as_secs_f64();
     drop(progress);
-    if let Some(trace) = trace {
-        trace.finish()?;
-    }
     for broken in &report.broken_assumptions {
         terminal.warn(&format!("an assumption of {} is broken: {broken}", report.algorithm));
     }
@@ -76,6 +74,9 @@ pub fn run(subject: &impl Subject, arguments: &Arguments, terminal: &mut Termina
         terminal.remark(&format!("{millions} million events per second"));
     }
     // What was found is printed first: a file that cannot be written takes nothing away from it.
+    if let Some(trace) = trace {
+        trace.finish()?;
+    }
     if kept.len() > MOST_DRAWN {
         return Err(Failure::Usage(format!(
             "the run has more than {MOST_DRAWN} records, too many to draw: shorten it with --entries or --until"

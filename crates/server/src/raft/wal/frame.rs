@@ -25,7 +25,7 @@ const FARTHEST: u64 = 1 << 24;
 /// What is written.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum Record<'a> {
-    /// The first one of a file.
+    /// The first one of a file. Always the first variant, in every version.
     Begin(Begin),
     /// An entry behind the last one.
     Entry(LogId, #[serde(borrow)] &'a [u8]),
@@ -76,6 +76,13 @@ impl<'a> Frame<'a> {
     /// The record, if it makes sense.
     pub(crate) fn record(&self) -> Option<Record<'a>> {
         postcard::from_bytes(self.body).ok()
+    }
+
+    /// The version of the format, if this is the first record of a file. Decodes only the variant and the first field,
+    /// which every version has, so it also works if the rest has the layout of another version.
+    pub(super) fn format(&self) -> Option<u32> {
+        let ((variant, format), _): ((u32, u32), _) = postcard::take_from_bytes(self.body).ok()?;
+        (variant == 0).then_some(format)
     }
 }
 
@@ -133,6 +140,15 @@ pub(crate) fn push(bytes: &mut Vec<u8>, number: u64, batch: u64, record: &Record
     bytes[at..at + HEADER].copy_from_slice(&header);
     bytes.resize(at + length, 0);
     Some(length)
+}
+
+/// A frame with any body, also with one that is no record of this version.
+#[cfg(test)]
+pub(super) fn with_body(number: u64, body: &[u8]) -> Vec<u8> {
+    let mut bytes = Header::of(number, number, body).to_bytes().to_vec();
+    bytes.extend(body);
+    bytes.resize(padded(body.len()), 0);
+    bytes
 }
 
 /// The frame at a place, if there is a whole one.

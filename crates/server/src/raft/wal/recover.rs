@@ -5,7 +5,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use super::disk::{self, Disk};
-use super::frame::{self, Begin, FORMAT, OtherFormat, Record, Tail};
+use super::frame::{self, FORMAT, OtherFormat, Record, Tail};
 use super::index::{Index, Place};
 
 /// The number of the first file.
@@ -104,7 +104,9 @@ impl Reader {
             if self.number.is_some_and(|number| number != frame.number) {
                 return Err(damaged(path, "a record has an unexpected number"));
             }
-            if let Some(Record::Begin(Begin { format: found, .. })) = frame.record()
+            // Before the record is decoded, as another version may have another layout.
+            if at == 0
+                && let Some(found) = frame.format()
                 && found != FORMAT
             {
                 return Err(io::Error::new(ErrorKind::Unsupported, OtherFormat { found }));

@@ -128,9 +128,17 @@ fn a_file_that_is_missing_is_missed() {
 fn a_log_of_another_format_is_refused_with_what_to_do() {
     let directory = TemporaryDirectory::new();
     let path = disk::path(&directory.0, 1);
-    for found in [frame::FORMAT - 1, frame::FORMAT + 1] {
+    let begun = |format| {
         let mut bytes = Vec::new();
-        frame::push(&mut bytes, 7, 7, &Record::Begin(Begin { format: found, ..Begin::default() })).unwrap();
+        frame::push(&mut bytes, 7, 7, &Record::Begin(Begin { format, ..Begin::default() })).unwrap();
+        bytes
+    };
+    // The variant `Begin`, the version, and fields that only that version could decode.
+    let with_other_layout = |format: u32| frame::with_body(7, &[0, format as u8, 0xff, 0xff, 0xff, 0x07]);
+    let formats = [frame::FORMAT - 1, frame::FORMAT + 1];
+    assert_eq!(frame::at(&with_other_layout(formats[1]), 0).unwrap().record(), None);
+    let logs = formats.map(|format| [(format, begun(format)), (format, with_other_layout(format))]);
+    for (found, mut bytes) in logs.into_iter().flatten() {
         bytes.resize(4096, 0);
         std::fs::write(&path, &bytes).unwrap();
         let times = Arc::new(SyncTimes::default());
@@ -139,6 +147,16 @@ fn a_log_of_another_format_is_refused_with_what_to_do() {
         assert!(error.contains("Start the release that wrote it"), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), bytes);
     }
+}
+
+/// A file system that lacks an operation reports the same kind of error as a log of another format.
+#[test]
+fn unsupported_operation_is_not_reported_as_another_format() {
+    let start_error = |error| crate::raft::log::start_error(Path::new("data"), error);
+    let unsupported = start_error(io::ErrorKind::Unsupported.into());
+    assert!(matches!(unsupported, crate::raft::StartError::Disk(_)), "{unsupported}");
+    let other = start_error(io::Error::new(io::ErrorKind::Unsupported, frame::OtherFormat { found: 1 }));
+    assert!(matches!(other, crate::raft::StartError::OtherFormat { .. }), "{other}");
 }
 
 /// A first file without a record is that of a node that died when it began; a later one has lost what it had.
