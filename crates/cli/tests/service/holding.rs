@@ -82,7 +82,7 @@ fn who_is_told_to_end_does_not_wait_for_a_service_that_is_gone() {
     let mut all = [(&mut running, 0), (&mut waiting, 143), (&mut holding, 143)];
     all.iter().for_each(|(one, _)| one.signal("TERM"));
     for (one, code) in &mut all {
-        one.until_it_complains("no node confirmed that it was closed");
+        one.until_it_complains("closed here, but no node answered");
         assert_eq!(one.wait().code(), Some(*code));
     }
 }

@@ -126,7 +126,7 @@ fn elections_are_listed_and_the_lead_can_be_taken_away() {
     let other = quorate(&node.address, &["release", "db", "--election", "--force", "--fence", "1"]);
     let told = String::from_utf8(other.stderr).unwrap();
     assert!(
-        other.status.code() == Some(1) && told.contains("another session holds it, and nothing was taken away"),
+        other.status.code() == Some(1) && told.contains("nothing was released: check the holder again"),
         "{told}"
     );
     let fence = won["fence"].to_string();

@@ -149,7 +149,7 @@ mod tests {
         let last = history.len() as Ticks - 1;
         match broken(RequestOrder, &history) {
             Some((at, why)) => {
-                assert_eq!((at, why.as_str()), (last, "p2 entered before p1, whose request had happened before"));
+                assert_eq!((at, why.as_str()), (last, "p2 entered before p1, whose request had happened before that of p2"));
                 true
             }
             None => false,
@@ -223,7 +223,7 @@ mod tests {
             (2, Wanted),
             (2, entered(1)),
         ];
-        let why = "p2 entered before p1, whose request had happened before";
+        let why = "p2 entered before p1, whose request had happened before that of p2";
         assert_eq!(broken(RequestOrder, &history), Some((8, why.into())));
     }
 

@@ -53,7 +53,7 @@ fn the_dialog_says_that_the_lock_has_changed_hands_and_leaves_time_to_look_again
     });
     assert!(waits.iter().all(|wait| wait.as_f64().is_some_and(|wait| wait > 1_900.0)), "{waits:?}");
     browser.click("#force-confirm");
-    browser.sees("#history", &["carol lost it", "by dora"]);
+    browser.sees("#history", &["carol lost this lock", "by dora"]);
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -68,6 +68,6 @@ fn who_confirms_what_is_no_longer_true_takes_it_from_nobody() {
     gives_back(&node, &alice);
     holder(&node, "bob");
     browser.click("#force-confirm");
-    browser.sees("#force-why", &["another session holds it, and nothing was taken away"]);
+    browser.sees("#force-why", &["nothing was released: check the holder again"]);
     assert_eq!(node.get("/v1/locks/a")["holders"][0]["label"], "bob");
 }

@@ -162,7 +162,7 @@ fn the_checker_finds_maekawas_deadlock_and_it_is_opened() {
 #[test]
 fn a_claim_opens_its_evidence() {
     let Some((laboratory, browser)) = open("/claims") else { return };
-    browser.sees("#claims", &["P6.liveness", "Granting requests in the order"]);
+    browser.sees("#claims", &["P6.liveness", "Granting requests in happened-before order"]);
     browser.click("[id='P6.liveness'] summary");
     browser.sees("[id='P6.liveness']", &["holds only if", "there is no deadlock", "quorate check maekawa"]);
     assert_eq!(browser.count("[id='P6.liveness'] .q-sheet svg"), 2, "the drawing, and what is marked on it");
@@ -260,7 +260,7 @@ fn whatever_an_address_says_can_be_changed_or_taken_back_on_the_page() {
     leads_to(&browser, "crash=1%40");
     // A link that is refused can be mended, too.
     browser.open(&laboratory.at("/?algorithm=central&n=3&crash=9@1&initial-clock=1=7"));
-    browser.sees("#problem", &["there are processes 1 to 3"]);
+    browser.sees("#problem", &["process ids are 1 to 3"]);
     browser.sees("#faults", &["crash 9@1", "initial-clock 1=7"]);
     browser.click("#faults [aria-label='Undo crash 9@1']");
     browser.sees(".q-time", &["1/"]);
@@ -301,7 +301,7 @@ fn a_way_back_to_what_is_refused_leads_to_what_can_be_mended() {
     browser.click("#faults button");
     browser.sees(".q-time", &["1/"]);
     browser.find("history.back(); return null;", &[]);
-    browser.sees("#problem", &["there are processes 1 to 3"]);
+    browser.sees("#problem", &["process ids are 1 to 3"]);
     browser.sees("#faults", &["crash 9@1"]);
     assert_eq!(browser.count(".q-stage"), 0, "there is no such run");
     browser.find("history.forward(); return null;", &[]);
@@ -409,7 +409,7 @@ fn of_several_open_claims_each_has_its_run_and_the_keys_while_it_has_the_focus()
     time(&second, "3/");
     time(&first, "2/");
     browser.press("?");
-    browser.sees(&format!("{second} .q-help"), &["the run that has the focus", "one step on"]);
+    browser.sees(&format!("{second} .q-help"), &["the run that has the focus", "next step"]);
     assert_eq!(browser.text(&format!("{first} .q-help[open]")), None);
     browser.click(&format!("{second} .q-help button"));
     // What is closed is gone, and comes again; the other stays as it is.

@@ -93,7 +93,7 @@ fn names_of_spaces_and_dots_are_shown_and_have_pages() {
     browser.sees("#holders", &["aU+0020"]);
     browser.open(&format!("{}#/lock/..", node.page()));
     browser.sees("#holders", &["stepper"]);
-    browser.sees("#history", &["stepper acquired it"]);
+    browser.sees("#history", &["stepper acquired this"]);
     browser.sees("#subject .deed", &["run quorate release --force .."]);
     assert!(node.run(&["release", "--force", ".."]).is_success());
     browser.sees("#holders", &["No holder"]);

@@ -53,10 +53,13 @@ fn holder_waiter_hand_over_and_expiry_appear_by_themselves() {
     browser.click("#locks tbody a.name");
     browser.sees("#subject h1", &["backup"]);
     browser.sees("#holders", &["bob", "fence"]);
-    browser.sees("#history", &["alice acquired it", "bob waits for it", "alice released it", "bob acquired it"]);
+    browser.sees(
+        "#history",
+        &["alice acquired this lock", "bob waits for this lock", "alice released this lock", "bob acquired this lock"],
+    );
     second.kill();
     browser.sees("#holders", &["No holder"]);
-    browser.sees("#history", &["bob lost it", "its session expired"]);
+    browser.sees("#history", &["bob lost this lock", "its session expired"]);
     assert_eq!(browser.complaints(), [""; 0]);
 }
 
@@ -92,7 +95,7 @@ fn what_users_write_is_shown_as_text() {
     browser.click("#locks tbody a.name");
     browser.sees("#subject h1", &[name]);
     browser.sees("#holders", &[label]);
-    browser.sees("#history", &[label, "acquired it"]);
+    browser.sees("#history", &[label, "acquired this"]);
     let found = browser.find("return document.querySelectorAll('main script, main style, main img').length;", &[]);
     assert_eq!(found, Value::from(0));
     assert_eq!(browser.find("return window.caught ?? null;", &[]), Value::Null);
@@ -145,7 +148,7 @@ fn force_is_confirmed_and_put_on_record() {
     browser.fill("#force-by", "dora");
     browser.press("\u{E007}");
     browser.sees("#holders", &["next"]);
-    browser.sees("#history", &["forced", "released by force, by dora (dashboard)", "stuck lost it"]);
+    browser.sees("#history", &["forced", "released by force, by dora (dashboard)", "stuck lost this lock"]);
     let history = node.get("/v1/locks/deploy%2Fweb/history");
     let forced = history["events"].as_array().unwrap().iter().find(|event| event["event"] == "forced").unwrap();
     assert_eq!(forced["by"], "dora (dashboard)");

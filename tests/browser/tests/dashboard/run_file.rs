@@ -120,7 +120,7 @@ fn up_and_down_are_for_runs_that_go_downwards_and_the_help_says_so() {
         browser.press(DOWN);
         at_step(&browser, expected);
         browser.press("?");
-        browser.sees(".q-help", &["one step on", help]);
+        browser.sees(".q-help", &["next step", help]);
         browser.click(".q-help button");
         browser.find("document.querySelector('.q-stage').focus(); return null;", &[]);
         browser.press(DOWN);

@@ -25,8 +25,8 @@ use crate::stage::wish::Times;
 /// reported as "not promised". A broken assumption, such as lost messages, is reported as a warning and does not change
 /// the exit code.
 ///
-/// Ctrl-C ends the search and prints what it has found so far; another Ctrl-C, at least a second later, ends the command
-/// at once.
+/// Ctrl-C ends the search and prints what it has found so far. Another Ctrl-C, at least a second later, ends the
+/// command at once.
 #[derive(Args, Clone, Debug)]
 pub struct Arguments {
     /// Number of processes, including the coordinator
