@@ -125,10 +125,7 @@ fn elections_are_listed_and_the_lead_can_be_taken_away() {
     assert_eq!(no_lock.status.code(), Some(1), "a lock of that name is something else");
     let other = quorate(&node.address, &["release", "db", "--election", "--force", "--fence", "1"]);
     let told = String::from_utf8(other.stderr).unwrap();
-    assert!(
-        other.status.code() == Some(1) && told.contains("nothing was released: check the holder again"),
-        "{told}"
-    );
+    assert!(other.status.code() == Some(1) && told.contains("nothing was released: check the holder again"), "{told}");
     let fence = won["fence"].to_string();
     stdout(&node.address, &["release", "db", "--election", "--force", "--fence", &fence]);
     assert_eq!(node.get("/v1/elections/db").1["leader"], serde_json::Value::Null);

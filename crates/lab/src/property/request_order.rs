@@ -149,7 +149,10 @@ mod tests {
         let last = history.len() as Ticks - 1;
         match broken(RequestOrder, &history) {
             Some((at, why)) => {
-                assert_eq!((at, why.as_str()), (last, "p2 entered before p1, whose request had happened before that of p2"));
+                assert_eq!(
+                    (at, why.as_str()),
+                    (last, "p2 entered before p1, whose request had happened before that of p2")
+                );
                 true
             }
             None => false,

@@ -93,7 +93,10 @@ async fn the_right_directory_comes_back_after_a_wrong_one_if_somebody_says_so() 
     let right = group.join(3).await.unwrap();
     soon("it leaves, too", async { while right.leadership().changed().await.is_ok() {} }).await;
     let trouble = right.trouble().expect("it says why");
-    assert!(trouble.contains("because node 1 rejected it") && trouble.contains("was the wrong one"), "{trouble}");
+    assert!(
+        trouble.contains("because node 1 rejected it") && trouble.contains("uses another data directory"),
+        "{trouble}"
+    );
     let aware = Node::join(group.config(3).forgotten()).await.unwrap();
     for node in [&aware, &nodes[0], &nodes[1]] {
         drop(soon("all go on", node.lock("printer")).await.unwrap());

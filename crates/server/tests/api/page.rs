@@ -124,7 +124,7 @@ fn force_with_a_fence_takes_it_from_the_grant_that_was_seen_and_no_other() {
         let late = force(&alice["fence"]);
         assert_eq!((late.status, late.json()["type"].as_str()), (409, Some("conflict")), "{}", late.text());
         let said = late.json()["detail"].as_str().unwrap().to_string();
-        assert!(said.contains("another session holds it, and nothing was taken away"), "{said}");
+        assert!(said.contains("nothing was released: check the holder again"), "{said}");
         assert_eq!(force(&bob["fence"]).status, 204);
         let gone = force(&bob["fence"]);
         assert_eq!((gone.status, gone.json()["type"].as_str()), (409, Some("not-held")), "{}", gone.text());

@@ -114,7 +114,7 @@ fn it_is_stepped_through_by_keys_and_needs_nothing_from_elsewhere() {
 
 #[test]
 fn up_and_down_are_for_runs_that_go_downwards_and_the_help_says_so() {
-    for (more, expected, help) in [(None, 1, "if the drawing has the focus"), (Some("--down"), 2, "the same")] {
+    for (more, expected, help) in [(None, 1, "when the drawing has the focus"), (Some("--down"), 2, "the same")] {
         let command: Vec<&str> = CALM.into_iter().chain(more).collect();
         let Some((_directory, browser)) = open(&command, "") else { return };
         browser.press(DOWN);
