@@ -301,7 +301,7 @@ fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
         (&["sim", "maekawa", "-n", "8", "--sets", "plane"], "8", "n = 7 or n = 13"),
         (&["sim", "majority", "-n", "5", "--option", "votes=2"], "2", "3 to 5"),
         (&["sim", "bully", "--starter", "9"], "process 9", "process ids are 1 to 5"),
-        (&["sim", "bully", "--absent", "2", "--starter", "2"], "2", "does not live"),
+        (&["sim", "bully", "--absent", "2", "--starter", "2"], "process 2", "it is absent"),
         (&["sim", "bully", "-n", "1", "--absent", "1"], "all 1", "at least one must live"),
         (&["voting-sets", "-n", "8", "--kind", "plane"], "8", "grid"),
         (&["violation", "--coordinators", "16", "--votes", "8", "--uptime", "1h", "--reset", "30s"], "8", "9 to 16"),

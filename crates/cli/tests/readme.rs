@@ -1,5 +1,5 @@
-//! The README and other pages show what their commands print. Each `console` block is run as a user would type it, with the binary of
-//! this build, in a directory of its own and on a port of its own.
+//! The README and other pages show what their commands print. Each `console` block is run as a user would type it, with
+//! the binary of this build, in a directory of its own and on a port of its own.
 //!
 //! `quorate serve` runs in the background until the test ends. A line `...` in a block stands for any number of lines.
 //! Ports, process ids and fences differ from run to run: the README's number stands for the one that was printed first

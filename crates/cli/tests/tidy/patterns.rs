@@ -30,10 +30,14 @@ pub(crate) const PATTERNS: [Pattern; 14] = [
         advice: "name the subject instead of `who …`",
         // People may be `who`: engineers who read this; Lamport, who introduced clocks.
         expression: concat!(
-            r"(?:^|[^\w\s`…,(]\s*|(?-i:\b[a-z][a-z0-9]*), |\b(?:and|or|but|nor|not|if|of|to|by|for|from|with|on|in|at|as",
-            r"|than|that|then|like|while|where|when|because|until|before|after|shows?|says?|said|knows?|tells?|is|are|be",
-            r"|how|what|see|find|choose|remember|only|each|every|all)\b,? )who (?:neither|[a-z]+(?:s|ed)|is|was|has|had",
-            r"|does|did|can|could|cannot|may|might|must|will|would|should|left|got|went|came|held|knew|wrote|took|began",
+            r"(?:^|[^\w\s`…,(]\s*|(?-i:\b[a-z][a-z0-9]*), |\b(?:and|or|but|nor|not|if|of|to|by|for|from|with",
+            r"|on|in|at|as",
+            r"|than|that|then|like|while|where|when|because|until|before|after|shows?|says?|said|knows?",
+            r"|tells?|is|are|be",
+            r"|how|what|see|find|choose|remember|only|each|every|all)\b,? )who (?:neither|[a-z]+(?:s|ed)|is",
+            r"|was|has|had",
+            r"|does|did|can|could|cannot|may|might|must|will|would|should|left|got|went|came|held|knew|wrote",
+            r"|took|began",
             r"|were|are|have)\b",
         ),
         bad: &[
@@ -79,7 +83,10 @@ pub(crate) const PATTERNS: [Pattern; 14] = [
     },
     Pattern {
         advice: "restart, incarnation",
-        expression: r"\b(?:another|first|new|next|last|second|earlier|former|other|own|same|each|every|its) (?:life|lives)\b|\blives (?:of|are counted)\b|\breborn\b|\bdisown",
+        expression: concat!(
+            r"\b(?:another|first|new|next|last|second|earlier|former|other|own|same|each|every|its) (?:life|",
+            r"lives)\b|\blives (?:of|are counted)\b|\breborn\b|\bdisown",
+        ),
         bad: &["it begins another life", "in its first life", "lives of a node", "disowned"],
         good: &["a process that lives", "the life cycle of a lock", "lifetime"],
     },
@@ -97,19 +104,28 @@ pub(crate) const PATTERNS: [Pattern; 14] = [
     },
     Pattern {
         advice: "begin with the subject, not with `what …`",
-        expression: r"^what [^?:]* (?:is|are|was|were|has|have|can|cannot|must|does|may|goes|stays|comes|remains|will|happens) [^?]*[.]$",
+        expression: concat!(
+            r"^what [^?:]* (?:is|are|was|were|has|have|can|cannot|must|does|may|goes|stays|comes|remains|",
+            r"will|happens) [^?]*[.]$",
+        ),
         bad: &["What it has to remember is synced.", "What a peer can cause is never a panic."],
         good: &["What is a fence?", "Write what has to be kept.", "What it guarantees"],
     },
     Pattern {
         advice: "address the reader as `you`",
-        expression: r"\b(?:what|if|when|where|as|that|how) one (?:looks|sees|wants|would|does|may|might|knows|asks|clicks|chooses|likes|has|needs|presses|reads)\b|\bbefore one's eyes\b",
+        expression: concat!(
+            r"\b(?:what|if|when|where|as|that|how) one (?:looks|sees|wants|would|does|may|might|knows|asks|",
+            r"clicks|chooses|likes|has|needs|presses|reads)\b|\bbefore one's eyes\b",
+        ),
         bad: &["when one looks", "what one has chosen"],
         good: &["when one node crashes", "if only one has it"],
     },
     Pattern {
         advice: "a node logs, returns or reports; it does not say",
-        expression: r"\b(?:nodes?|process|processes|services?|servers?|members?|leaders?|clients?|peers?|votes?) (?:says?|said)\b|\bwhat (?:it|they) says?\b",
+        expression: concat!(
+            r"\b(?:nodes?|process|processes|services?|servers?|members?|leaders?|clients?|peers?|",
+            r"votes?) (?:says?|said)\b|\bwhat (?:it|they) says?\b",
+        ),
         bad: &["the leader says so", "the leader and what it says"],
         good: &["the paper says so", "the documents say"],
     },

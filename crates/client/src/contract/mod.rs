@@ -119,8 +119,8 @@ pub struct AcquireLock {
     pub wait: Option<Span>,
     /// Sessions that can hold the lock at the same time: one, all that share it, or up to a number of permits.
     pub mode: Mode,
-    /// If the holder's session expires, no other session acquires the lock for this long. This gives a write that is under
-    /// way time to arrive before the next holder's writes.
+    /// If the holder's session expires, no other session acquires the lock for this long. This gives a write that is
+    /// under way time to arrive before the next holder's writes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub delay: Option<Span>,
     /// Number of this request within the session. Requests with the same number take effect once, so a client can

@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 /// The exit code of a command that a second Ctrl-C ends, as a shell reports it.
 const KILLED: i32 = 130;
 
-/// For this long after the first SIGINT, further ones are ignored: GNU `timeout` signals the command and then its process
-/// group, so that one interrupt arrives twice.
+/// For this long after the first SIGINT, further ones are ignored: GNU `timeout` signals the command and then its
+/// process group, so that one interrupt arrives twice.
 const GRACE: Duration = Duration::from_secs(1);
 
 /// Whether the user has pressed Ctrl-C (SIGINT) since this was made.

@@ -89,8 +89,8 @@ impl Findings {
         severities.max().unwrap_or(Severity::Fine)
     }
 
-    /// The counterexample to show first: to the first violated property that [counts](Findings::counted), or else to the
-    /// first violated property.
+    /// The counterexample to show first: to the first violated property that [counts](Findings::counted), or else to
+    /// the first violated property.
     pub fn first_violation(&self) -> Option<(Goal, &Counterexample)> {
         let violated = self.verdicts.iter().filter_map(|(goal, verdict)| match verdict {
             Verdict::Violated(found) => Some((*goal, &**found)),
