@@ -285,7 +285,7 @@ impl Experiment {
     }
 
     /// The largest number of requests that the applications can make.
-    pub(crate) fn most_entries(&self) -> u64 {
+    pub fn most_entries(&self) -> u64 {
         let all = self.clients.entries_each.map_or(u64::MAX, |each| each.saturating_mul(u64::from(self.n)));
         self.clients.entries.min(all)
     }

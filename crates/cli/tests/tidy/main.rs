@@ -154,7 +154,7 @@ fn lines_fit_the_window() {
 fn files(directory: &str, ending: &str) -> Vec<(PathBuf, String)> {
     let directory = root().join(directory);
     let mut found = Vec::new();
-    let mut open = vec![directory.clone()];
+    let mut open = vec![directory];
     while let Some(next) = open.pop() {
         for entry in std::fs::read_dir(&next).unwrap() {
             let path = entry.unwrap().path();

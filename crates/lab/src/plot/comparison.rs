@@ -158,7 +158,6 @@ fn figure(shown: &Shown, rows: &[Row]) -> Option<Figure> {
         y: Axis::new(shown.unit, shown.scale),
         series,
         notes,
-        ..Figure::default()
     })
 }
 
@@ -193,7 +192,6 @@ fn recovery_figure(
         y: Axis::new(unit, Scale::Logarithmic),
         series,
         notes: vec![format!("{note}{SIDE_BY_SIDE}")],
-        ..Figure::default()
     })
 }
 

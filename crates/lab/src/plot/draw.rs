@@ -311,7 +311,6 @@ mod tests {
                 Series { name: "two".into(), look: 1, curves: vec![], points: points(4.0) },
             ],
             notes: vec!["a note".into()],
-            ..Figure::default()
         }
     }
 

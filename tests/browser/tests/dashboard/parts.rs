@@ -16,7 +16,7 @@ fn a_process_is_paused_and_cut_off_by_a_click_and_comes_back_by_another() {
         (begin.parse().unwrap(), end.parse().unwrap())
     };
     for (begins, ends, name, words) in
-        [("#do-pause", "#do-resume", "pause", "pauses"), ("#do-partition", "#do-heal", "partition", "cut")]
+        [("#do-pause", "#do-resume", "pause", "pauses"), ("#do-partition", "#do-heal", "partition", "partition: part")]
     {
         scrub_to(&browser, 8);
         browser.click(begins);

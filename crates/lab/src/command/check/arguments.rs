@@ -278,7 +278,6 @@ impl Arguments {
             max_states: self.max_states,
             max_bytes: (self.memory * 1e9) as u64,
             stop: self.stop,
-            ..Exploration::default()
         }
     }
 }
