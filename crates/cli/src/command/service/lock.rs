@@ -93,7 +93,7 @@ pub(crate) struct Holding {
     #[arg(long = "try")]
     try_once: bool,
 
-    /// Label of the session, as other commands show it [default: user@host:pid]
+    /// Label of the session, as other commands show it; by default the user, host and process id
     #[arg(long, value_name = "LABEL")]
     label: Option<String>,
 
