@@ -314,7 +314,7 @@ fn bad_input_gets_one_line_that_names_it_and_says_what_is_accepted() {
         (&["replay", "central-queue", "--down"], "--down", "--diagram"),
         (&["sim", "central", "--diagram", "x.svg", "--records", "5..2"], "5..2", "counted from 1"),
         (&["diagram", "/dev/null", "-o", "run.jsonl"], "run.jsonl", ".html"),
-        (&["diagram", "/dev/null", "-o", "run.svg"], "/dev/null", "no trace in it"),
+        (&["diagram", "/dev/null", "-o", "run.svg"], "/dev/null", "the file contains no trace"),
         (&["scenarios", "no-such-thing"], "no-such-thing", "central-queue"),
         (&["simulate"], "simulate", "sim"),
     ] {
