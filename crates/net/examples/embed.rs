@@ -13,7 +13,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let guard = node.lock("printer").await?; // waits until this node holds the lock
     println!("node {id} holds the lock, with fence {}", guard.fence());
     guard.release().await?;
-    tokio::signal::ctrl_c().await?; // keep running: locks need a majority of the nodes
+    tokio::signal::ctrl_c().await?; // keep running: the other nodes need a majority
     node.stop().await;
     Ok(())
 }
